@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-from tqdm import tqdm
-
-from impact_aware.cli.numbers import number, numbers
-from impact_aware.cli.table_options import add_table_arguments, column_map, refuse_unused, remember_defaults
+from impact_aware.cli.options import add_options, chosen, refuse_given
+from impact_aware.cli.output import progress, show
 from impact_aware.detection.impact_watch import SECOND_CONTACT
-from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import one_line
-from impact_aware.estimation.registry import OFFLINE_ESTIMATORS
-from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder, write_whole
+from impact_aware.parameters import Options, described
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.labels import load_labels
 from impact_aware.recordings.limitations import limitations
-from impact_aware.recordings.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
+from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.recordings.verdict import CANNOT_TELL, NO, PLANT, YES
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
-from impact_aware.robot import INERTIA_CHOICES
+from impact_aware.table_options import TableOptions
 
 MOST_EVENTS = 5
 """Events that are no impacts, of each arm, that are printed; the JSON has them all."""
@@ -38,92 +34,34 @@ MOST_LIMITATIONS = 6
 _JSON, _IMPACTS, _ABLATION = "analysis.json", "impacts.csv", "ablation.csv"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResultOptions(Options):
+    """Recordings, and which results are written."""
+
+    recordings: tuple[Path, ...] = described(
+        ..., "rosbag2 folder or file (.mcap, .db3, compressed or not), or table (.csv, .parquet, .npz, .npy, .h5)",
+        metavar="BAG", positional=True,
+    )  # fmt: skip
+    labels: Path | None = described(None, "YAML or CSV of recording name and label, by which the ablation is grouped")
+    no_report: bool = described(False, "with --out: numbers only, no report and figures")
+    no_annotated: bool = described(False, "with --out: no annotated MCAP")
+    force: bool = described(False, "replace results that are in DIR already")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options; numbers are read as text, so that every mistake is answered in one line."""
-    parser._negative_number_matcher = re.compile(r"^-(\d|\.\d|inf|nan)", re.IGNORECASE)
-    parser.add_argument(
-        "recordings", nargs="+", type=Path, metavar="BAG",
-        help="rosbag2 folder or file (.mcap, .db3, compressed or not), or table (.csv, .parquet, .npz, .npy, .h5)",
-    )  # fmt: skip
-    source = parser.add_argument_group("what is recorded")
-    source.add_argument(
-        "--robot", metavar="NAME_OR_URDF", help="profile or .urdf; the recording's robot_description when absent"
-    )
-    source.add_argument("--topic", action="append", default=[], help="joint-state topic; all of them when absent")
-    add_table_arguments(source)
-    source.add_argument("--labels", type=Path, metavar="FILE", help="YAML or CSV, recording name -> label, for groups")
-    finding = parser.add_argument_group("finding impacts")
-    finding.add_argument(
-        "--detector", default=DEFAULT_DETECTOR, metavar="NAME",
-        help=f"{', '.join(DETECTORS)}, several with commas, or {ALL}; default {DEFAULT_DETECTOR}",
-    )  # fmt: skip
-    finding.add_argument("--tuning", type=Path, metavar="FILE", help="what tune-detector wrote for that detector")
-    finding.add_argument(
-        "--estimator", default=DEFAULT_ESTIMATOR, metavar="NAME",
-        help=f"velocity after: {', '.join(OFFLINE_ESTIMATORS)}; default {DEFAULT_ESTIMATOR}",
-    )  # fmt: skip
-    contact = parser.add_argument_group("the contact; what is absent is taken from predicted_jumps of the recording")
-    contact.add_argument("--contact-frame", metavar="FRAME", help="robot frame that touches; else the tool frame")
-    contact.add_argument("--offset", nargs=3, default=["0", "0", "0"], metavar="M", help="x y z in that frame, m")
-    contact.add_argument("--tool-radius", metavar="M", help="radius of a spherical tip; the tool's own for its frame")
-    contact.add_argument(
-        "--normal", nargs=3, metavar="N",
-        help="x y z from the obstacle into the robot, base frame; else predicted_jumps, else from the jump itself",
-    )  # fmt: skip
-    contact.add_argument("--surface", type=Path, metavar="FILE", help="YAML of a plane: normal, friction, restitution")
-    contact.add_argument(
-        "--task",
-        metavar="TASK",
-        help="task of several arms that hit at once, by name or file (default: the recorded one)",
-    )
-    contact.add_argument("--surface-frame", metavar="FRAME", help="TF frame of the recording whose z is the normal")
-    contact.add_argument("--friction", metavar="MU", help="Coulomb's coefficient; else 0")
-    contact.add_argument("--restitution", metavar="E", help="coefficient of restitution; else 0")
-    source.add_argument(
-        "--command-topic", metavar="TOPIC", help="what was commanded to the joints; else the one ending in commands"
-    )
-    contact.add_argument("--object-mass", metavar="KG", help="a free object is hit; else a fixed surface")
-    contact.add_argument("--object-topic", metavar="TOPIC", help="its poses, odometry or twists; else object_pose")
-    contact.add_argument("--object-frame", metavar="FRAME", help="TF frame of the object")
-    contact.add_argument("--inertia", default="M+B_theta", metavar="|".join(INERTIA_CHOICES), help="default M+B_theta")
-    contact.add_argument("--method", default=DEFAULT_METHOD, metavar="|".join(IMPACT_MAPS), help="impact map")
-    parser.add_argument("--no-ablation", action="store_true", help="leave out the other inertias and no friction")
-    parser.add_argument("--no-report", action="store_true", help="with --out: numbers only, no report and figures")
-    parser.add_argument("--no-annotated", action="store_true", help="with --out: no annotated MCAP")
-    parser.add_argument("--force", action="store_true", help="replace results that are in DIR already")
-    remember_defaults(parser)
+    """Declare the options: those of an analysis, of tables and of the results."""
+    add_options(parser, ResultOptions)
+    add_options(parser.add_argument_group("tables"), TableOptions, "columns", "time_unit", "rate")
+    add_options(parser.add_argument_group("recording, detection and contact"), AnalysisOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Analyse, write and print; raises `ImpactAwareError` on bad input."""
-    options = AnalysisOptions(
-        robot=args.robot,
-        topics=tuple(args.topic),
-        columns=column_map(args),
-        detector=args.detector,
-        tuning=args.tuning,
-        estimator=args.estimator,
-        method=args.method,
-        inertia=args.inertia,
-        friction=_optional("friction", args.friction),
-        restitution=_optional("restitution", args.restitution),
-        contact_frame=args.contact_frame,
-        offset=_three("offset", args.offset),
-        tool_radius=_optional("tool-radius", args.tool_radius),
-        normal=None if args.normal is None else _three("normal", args.normal),
-        surface=args.surface,
-        surface_frame=args.surface_frame,
-        task=args.task,
-        object_mass=_optional("object-mass", args.object_mass),
-        command_topic=args.command_topic,
-        object_topic=args.object_topic,
-        object_frame=args.object_frame,
-        ablation=not args.no_ablation,
-        labels=None if args.labels is None else load_labels(args.labels),
-        degrees=args.degrees,
-    )
+    labels = None if args.labels is None else load_labels(args.labels)
+    columns = TableOptions(**chosen(args, TableOptions)).column_map()
+    options = AnalysisOptions(**chosen(args, AnalysisOptions), labels=labels, columns=columns)
     if args.out is None:
-        refuse_unused(args, ("no_report", "no_annotated", "force"), "--out DIR along with it")
+        refuse_given(args, ("no_report", "no_annotated", "force"), "--out DIR along with it")
         analysis = _analyzed(args.recordings, options)
     else:
         # Refused before the work, not after it.
@@ -131,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         analysis = _analyzed(args.recordings, options)
         with output as folder:
             write_results(analysis, folder, report=not args.no_report, annotated=not args.no_annotated)
-    print(json_text(to_json(analysis)) if args.json else format_analysis(analysis, args.out))
+    show(args, to_json(analysis), lambda: format_analysis(analysis, args.out))
     return 0
 
 
@@ -259,7 +197,7 @@ def _plus_minus(error: float, digits: int, unit: str = "") -> str:
 
 
 def _analyzed(recordings: list[Path], options: AnalysisOptions) -> Analysis:
-    bar = tqdm(unit_scale=True, disable=not sys.stderr.isatty(), leave=False)
+    bar = progress(unit_scale=True, leave=False)
     current: tuple[Path, str] | None = None
 
     def report(file: Path, stage: str, done: int, total: int) -> None:
@@ -282,15 +220,6 @@ def _annotated_name(file: Path, files: list[Path]) -> str:
     same = [other for other in files if other.name == file.name]
     number = f"_{same.index(file) + 1}" if len(same) > 1 else ""
     return f"{stem}{number}_annotated"
-
-
-def _optional(option: str, word: str | None) -> float | None:
-    return None if word is None else number(option, word)
-
-
-def _three(option: str, words: list[str]) -> tuple[float, float, float]:
-    x, y, z = numbers(option, words).tolist()
-    return x, y, z
 
 
 def main() -> int:

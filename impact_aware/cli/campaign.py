@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
-from impact_aware.cli.numbers import whole
+from impact_aware.cli.options import MOST, add_options
+from impact_aware.cli.output import keep_json, progress, show
 from impact_aware.control import VARIANTS
 from impact_aware.experiments.campaign import COLUMNS, RANDOM_COLUMNS, Row, Run, RunOptions, keep_maps, simulate
 from impact_aware.experiments.campaign_execution import execute
@@ -21,50 +20,46 @@ from impact_aware.experiments.campaign_report import format_random, format_table
 from impact_aware.experiments.campaign_store import CampaignStore
 from impact_aware.experiments.episode_settings import PREDICTIONS
 from impact_aware.experiments.random_setup import RANGES, plan_random
-from impact_aware.json_text import finite, json_text
+from impact_aware.json_text import finite
 from impact_aware.library_settings import figure_settings
 from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described
 from impact_aware.robot.profile import PLANTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@dataclass(frozen=True, kw_only=True)
+class CampaignOptions(Options):
+    """The runs, and where they are done."""
+
+    task: str = described(..., "task", choices=tuple(CAMPAIGNS), positional=True)
+    repeats: int = described(5, "repeats of each setup", 1, 10_000)
+    workers: int = described(2, "processes", 1, 1000)
+    seed: int = described(0, "seed of all disturbances", 0, MOST)
+    controllers: tuple[str, ...] | None = described(
+        None, ", ".join(CONTROLLERS), absent=f"the first {len(VARIANTS)}; with --random: proposed"
+    )
+    random: int | None = described(
+        None, "trials with random start, object position and mass, in place of the paper's setups; see below", 1, 10**6
+    )
+    impact_map: str = described(
+        "direct", "object velocity after the impact: at the detected state, or from a map sampled once per object",
+        choices=PREDICTIONS,
+    )  # fmt: skip
+    plant: str = described(
+        PLANTS[0], "joints with elasticity, motors, friction and torque loop, or rigid ones", choices=PLANTS
+    )
+    cluster: str | None = described(
+        None, "Dask scheduler, such as tcp://HOST:8786, in place of workers", metavar="ADDRESS"
+    )
+    no_figures: bool = described(False, "leave the figures out")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("task", choices=tuple(CAMPAIGNS), metavar="TASK", help=", ".join(CAMPAIGNS))
-    parser.add_argument("--repeats", type=whole(1, 10_000), default=5, help="of each setup (default: %(default)s)")
-    parser.add_argument("--workers", type=whole(1, 1000), default=2, help="processes (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of all disturbances (default: %(default)s)")
-    parser.add_argument(
-        "--controllers",
-        nargs="+",
-        metavar="NAME",
-        help=f"of {', '.join(CONTROLLERS)} (default: the first {len(VARIANTS)}; of random trials: proposed)",
-    )
-    parser.add_argument(
-        "--random",
-        type=whole(1, 1_000_000),
-        metavar="N",
-        help="in place of the paper's setups N trials with random start, object position and mass; see below",
-    )
-    parser.add_argument(
-        "--impact-map",
-        choices=PREDICTIONS,
-        default="direct",
-        help="object velocity after the impact: at the detected state, or from a map sampled once per object "
-        "(default: %(default)s)",
-    )
-    parser.add_argument(
-        "--plant",
-        choices=PLANTS,
-        default=PLANTS[0],
-        help="joints with elasticity, motors, friction and torque loop, or rigid ones (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--cluster", metavar="ADDRESS", help="Dask scheduler, such as tcp://HOST:8786, in place of workers"
-    )
-    parser.add_argument("--no-figures", action="store_true", help="leave the figures out")
+    add_options(parser, CampaignOptions)
     parser.epilog = f"Ranges of random trials. {RANGES.describe()}"
 
 
@@ -97,8 +92,7 @@ def _run(
     random, out = args.random is not None, store.path.parent
     done = sum(setup.key in store.rows for setup in setups)
     keep_maps(setups, options)
-    quiet = args.json or not sys.stderr.isatty()
-    with tqdm(total=len(setups), initial=done, desc=args.task, unit="run", disable=quiet) as bar:
+    with progress(total=len(setups), initial=done, desc=args.task, unit="run") as bar:
         execute(setups, store, options, workers=args.workers, cluster=args.cluster, on_row=lambda row: bar.update())
     rows = [store.rows[setup.key] for setup in setups]
     summary = summarise_random(rows) if random else summarise(rows)
@@ -118,8 +112,8 @@ def _run(
     }
     text = format_random(summary) if random else format_table(summary)
     summary = finite(summary)
-    write_whole(out / "summary.json", json_text(summary, indent=2) + "\n")
-    print(json_text(summary) if args.json else f"{text}\n\n{summary['runs']} runs, results in {args.out or out}")
+    keep_json(out, "summary.json", summary)
+    show(args, summary, f"{text}\n\n{summary['runs']} runs, results in {args.out or out}")
     return 0
 
 

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from dataclasses import dataclass
 
 from impact_aware.bringup.host_check import Finding, look_at_host, measure_jitter
-from impact_aware.cli.numbers import real
-from impact_aware.json_text import json_text
+from impact_aware.cli.options import add_options
+from impact_aware.cli.output import show
+from impact_aware.parameters import Options, described
+from impact_aware.ranges import Range
 
 _WORDS = {"": "ok", None: "unknown"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class HostOptions(Options):
+    """What is looked at."""
+
+    network_card: str = described("", "card to the arm, such as eth1")
+    seconds: float = described(5.0, "time for which wake-ups are measured, or 0", within=Range(0.0, 3600.0, "s"))
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--network-card", default="", metavar="NAME", help="the card to the arm, such as eth1")
-    parser.add_argument(
-        "--seconds",
-        type=real(0.0, 3600.0),
-        default=5.0,
-        help="time for which wake-ups are measured, or 0 (default: %(default)s)",
-    )
+    add_options(parser, HostOptions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seconds:
         findings.append(measure_jitter(args.seconds))
     to_do = sum(bool(own.advice) for own in findings)
-    print(json_text({"to_do": to_do, "findings": [vars(own) for own in findings]}) if args.json else _table(findings))
+    show(args, {"to_do": to_do, "findings": [vars(own) for own in findings]}, lambda: _table(findings))
     return 1 if to_do else 0
 
 

@@ -10,8 +10,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,13 @@ from impact_aware.bringup.urgency import (
     urgent,
 )
 from impact_aware.cli.demo_run import Demo, DemoFailedError
-from impact_aware.cli.numbers import real
+from impact_aware.cli.options import MOST, add_options
+from impact_aware.cli.output import show
+from impact_aware.contact.options import Vector
 from impact_aware.errors import InvalidInputError
-from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder
+from impact_aware.parameters import Options, described
+from impact_aware.ranges import Range
 from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
 from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
@@ -51,74 +53,56 @@ TASKS = {
 }
 """The task file of each."""
 
-RATES = (100.0, 2000.0)
-"""Lowest and highest rate of the simulated arms, Hz."""
-
 LACKING = 0.3
 """Simulated time, s, by which a recording may end before the plant as that last told of itself."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(Options):
+    """The task, the plant and how the nodes run."""
+
+    task: str = described(..., "task", choices=tuple(TASKS), positional=True)
+    robot: str | None = described(None, "robot profile of a single arm", absent="panda")
+    task_file: str | None = described(
+        None, "a task for as many arms, by name or file", metavar="FILE", absent="the one of TASK"
+    )
+    plant: str = described(
+        PLANTS[0], "joints with elasticity, motors, friction and torque loop, or rigid ones", choices=PLANTS
+    )
+    command_interface: str = described(
+        SIMULATED_INTERFACES[0], "commands of the arms: a torque for every state, or laws between two",
+        choices=SIMULATED_INTERFACES,
+    )  # fmt: skip
+    free_running: bool = described(False, "keep wall time instead of lockstep")
+    rate: float | None = described(
+        None, "states and torques of each arm per second", within=Range(100.0, 2000.0, "Hz"),
+        absent=f"1000; {FEWER:g} for two arms with --free-running where there are not more processors than arms",
+    )  # fmt: skip
+    displacement: Vector = described(
+        (0.0, 0.0, 0.0), "true position of the object relative to the task's, m, which only its poses show"
+    )
+    turn: float = described(0.0, "its rotation from there about the vertical, degrees", metavar="DEG")
+    belt: tuple[float, float] = described(
+        (0.0, 0.0), "velocity of a belt that carries it until a tool meets it, m/s", metavar="V"
+    )
+    watch: bool = described(False, "show the scene in a window while it runs")
+    seed: int = described(0, "seed of the plant's sensor noise", 0, MOST)
+    timeout: float = described(150.0, "longest motion in wall time", within=Range(1.0, 1e6, "s"))
+    start_order: int | None = described(
+        None, "start the nodes in a random order, the same for the same seed", 0, MOST, metavar="SEED"
+    )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("task", choices=tuple(TASKS), metavar="TASK", help=", ".join(TASKS))
-    parser.add_argument("--robot", help="robot profile of a single arm (default: panda)")
-    parser.add_argument(
-        "--task-file", metavar="FILE", help="a task for as many arms, by name or file (default: the one of that name)"
-    )
-    parser.add_argument(
-        "--plant",
-        choices=PLANTS,
-        default=PLANTS[0],
-        help="joints with elasticity, motors, friction and torque loop, or rigid ones (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--command-interface",
-        choices=SIMULATED_INTERFACES,
-        default=SIMULATED_INTERFACES[0],
-        help="commands of the arms: a torque for every state, or laws between two (default: %(default)s)",
-    )
-    parser.add_argument("--free-running", action="store_true", help="keep wall time instead of lockstep")
-    parser.add_argument(
-        "--rate",
-        type=float,
-        metavar="HZ",
-        help=f"states and torques of each arm in a second (default: 1000; {FEWER:g} for two arms with --free-running "
-        "where there are not more processors than arms)",
-    )
+    add_options(parser, DemoOptions)
     parser.add_argument(
         "--single-process",
         nargs="?",
         choices=SHARING,
         const=ALL,
         help="the suite's nodes in one process beside simulator and recorder, or only those that watch, beside the "
-        "controller (default: watchers where processors are few, else none)",
-    )
-    parser.add_argument(
-        "--displacement",
-        type=float,
-        nargs=3,
-        metavar=("X", "Y", "Z"),
-        default=(0.0, 0.0, 0.0),
-        help="how far the object truly is from where the task has it, m, which only its poses tell",
-    )
-    parser.add_argument(
-        "--turn", type=float, default=0.0, metavar="DEG", help="by how much it is turned from there about the vertical"
-    )
-    parser.add_argument(
-        "--belt",
-        type=float,
-        nargs=2,
-        metavar=("VX", "VY"),
-        default=(0.0, 0.0),
-        help="velocity with which a belt carries it from the first state on until a tool meets it, m/s",
-    )
-    parser.add_argument("--watch", action="store_true", help="show the scene in a window while it runs")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the plant's sensor noise (default: %(default)s)")
-    parser.add_argument(
-        "--timeout", type=real(1.0, 1e6), default=150.0, help="longest motion, s of wall time (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--start-order", type=int, metavar="SEED", help="start the nodes in a random order, the same for the same seed"
+        "controller; default: watchers where processors are few, else none",
     )
     add_priority(
         parser,
@@ -140,8 +124,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with own_domain(args.domain, alone=True) as domain, output as folder:
             (folder / "logs").mkdir()
-            quiet = args.json or not sys.stderr.isatty()
-            demo = Demo(graph, folder, domain, quiet=quiet, sharing=_sharing(args), order=args.start_order)
+            demo = Demo(graph, folder, domain, sharing=_sharing(args), order=args.start_order)
             demo.run(args.timeout)
             report = _report(demo, folder, out, round(time.monotonic() - started, 2))
     except DemoFailedError as error:
@@ -149,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
         if output.kept is not None:
             print(f"impact-aware demo: the logs are in {output.kept / 'logs'}", file=sys.stderr)
         return 1
-    _print(report, as_json=args.json)
+    show(args, report.summary, lambda: _text(report))
     if failure := _failure(report, demo.plant):
         print(f"impact-aware demo: error: {failure}", file=sys.stderr)
         return 1
@@ -202,9 +185,9 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
         "viewer": args.watch,
         "plant": args.plant,
         "command_interface": args.command_interface,
-        "displacement": _finite("--displacement", args.displacement),
-        "turn": math.radians(_finite("--turn", [args.turn])[0]),
-        "belt": _finite("--belt", args.belt),
+        "displacement": tuple(args.displacement),
+        "turn": math.radians(args.turn),
+        "belt": tuple(args.belt),
         "period": _period(args),
     }
     options["task"] = args.task_file or TASKS[args.task]
@@ -239,24 +222,14 @@ def _period(args: argparse.Namespace) -> float | None:
     """
     if args.rate is None:
         return simulated_period(_arms(args), wall_time=args.free_running)
-    (lowest, highest), rate = RATES, float(args.rate)
-    if not lowest <= rate <= highest:
-        raise InvalidInputError("--rate", rate, f"{lowest:g} to {highest:g} Hz")
-    if args.plant == "flexible" and TORQUE_RATE % rate:
+    if args.plant == "flexible" and TORQUE_RATE % args.rate:
         expected = f"a whole fraction of the {TORQUE_RATE:g} Hz of the joints' torque loop, such as 500"
-        raise InvalidInputError("--rate", rate, expected)
-    return 1.0 / rate
+        raise InvalidInputError("--rate", args.rate, expected)
+    return 1.0 / args.rate
 
 
 def _arms(args: argparse.Namespace) -> int:
     return 2 if args.task == "dual-arm-grab" else 1
-
-
-def _finite(name: str, numbers: Sequence[float]) -> tuple[float, ...]:
-    """Refuse what is no number; `Raises` as `_graph`."""
-    if not all(map(math.isfinite, numbers)):
-        raise InvalidInputError(name, list(numbers), "finite numbers")
-    return tuple(numbers)
 
 
 def _check_reach(name: str, robot: str) -> None:
@@ -273,16 +246,17 @@ def _check_reach(name: str, robot: str) -> None:
         raise InvalidInputError("robot", robot, f"an arm that can do task {task.name}: {error}") from error
 
 
-def _print(report: RunReport, *, as_json: bool) -> None:
-    if as_json:
-        print(json_text(report.summary))
-        return
-    print(report.table())
+def _text(report: RunReport) -> str:
+    lines = [report.table()]
     if "real_time_factor" in report.summary:
         factor, unanswered = report.summary["real_time_factor"], report.summary["cycles_unanswered"]
-        print(f"simulated time            {factor:.2f} of wall time, {unanswered:.0f} cycles without a new torque")
-    print(f"figure   {report.summary['figure']}")
-    print(f"bag      {report.summary['bag']}")
-    print(f"summary  {report.folder / 'summary.json'}")
+        simulated = f"{factor:.2f} of wall time, {unanswered:.0f} cycles without a new torque"
+        lines.append(f"simulated time            {simulated}")
     analysis = report.folder.with_name(f"{report.folder.name}-analysis")
-    print(f"\nlook further: impact-aware analyze {report.summary['bag']} --out {analysis}")
+    lines += [
+        f"figure   {report.summary['figure']}",
+        f"bag      {report.summary['bag']}",
+        f"summary  {report.folder / 'summary.json'}",
+        f"\nlook further: impact-aware analyze {report.summary['bag']} --out {analysis}",
+    ]
+    return "\n".join(lines)

@@ -9,14 +9,16 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any
 
 from impact_aware.bringup.connections import connected
 from impact_aware.bringup.node_spec import NONE, NodeSpec, in_one_process
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
+from impact_aware.cli.output import progress
 from impact_aware.errors import ImpactAwareError
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 START_TIMEOUT = 300.0
 """Longest time until the controller is active, s: without caches and beside others, all nodes compile before."""
@@ -41,7 +43,6 @@ class Demo:
         folder: Path,
         domain: int,
         *,
-        quiet: bool,
         sharing: str = NONE,
         order: int | None = None,
     ) -> None:
@@ -51,7 +52,6 @@ class Demo:
             graph: The nodes.
             folder: Where the bag and the logs go.
             domain: ROS domain.
-            quiet: Whether no progress is shown.
             sharing: Which nodes share a process.
             order: Seed of a random order of start.
         """
@@ -69,7 +69,6 @@ class Demo:
         self._controller = holds["rs_controller"]
         self._folder = folder
         self._domain = domain
-        self._quiet = quiet
         self._processes: dict[str, NodeProcess] = {}
         self._latest: dict[str, dict[str, Any]] = {}
         self._plant_at_start: dict[str, Any] = {}
@@ -118,7 +117,7 @@ class Demo:
             self._processes[spec.full_name] = NodeProcess(spec, environment, logs)
 
     def _watch(self, timeout: float) -> None:
-        with tqdm(total=100, disable=self._quiet, bar_format="{desc} |{bar}| {percentage:3.0f} % {elapsed}") as bar:
+        with progress(total=100, bar_format="{desc} |{bar}| {percentage:3.0f} % {elapsed}") as bar:
             self._wait_for_motion(bar)
             self._follow(bar, timeout)
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from impact_aware.cli.identify_contact_point import add_contact_point_arguments, run_contact_point
-from impact_aware.cli.identify_plan import run_plan
-from impact_aware.cli.numbers import real, whole
-from impact_aware.cli.table_options import add_table_arguments, column_map, refuse_unused, remember_defaults, tell
+from impact_aware.cli import identify_contact_point, identify_plan
+from impact_aware.cli.options import add_common, add_options, chosen, refuse_given
+from impact_aware.cli.output import keep_json, show, show_notes
 from impact_aware.columns import ROW_NUMBER, open_columns
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
+from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_identification import DEFAULT_FORCE_MODEL, identify_contact
 from impact_aware.estimation.identification import (
@@ -33,134 +33,139 @@ from impact_aware.estimation.trial_tables import (
     recorded_trials,
 )
 from impact_aware.estimation.trials import ImpactTrial
-from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.impact.registry import DEFAULT_METHOD
 from impact_aware.joint_columns import ColumnMap, completed
-from impact_aware.json_text import finite, json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.json_text import finite
+from impact_aware.parameters import Options, described, shared
+from impact_aware.ranges import Range
 from impact_aware.recordings.bag import is_recording
-from impact_aware.recordings.file_options import FileOptions, common_option, file_options
+from impact_aware.recordings.file_options import common_option, completed_by, file_options
+from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel, load_robot
 from impact_aware.robot.plausible_state import limit_notes
+from impact_aware.table_options import TableOptions
 from impact_aware.time_columns import passed_over, time_column, time_scale
 
 if TYPE_CHECKING:
     from impact_aware.estimation.object_motion import ObjectTrack
 
-
 # ImpactEvent.KIND_CONTACT_MADE; the message itself need not be installed to read a bag.
 _CONTACT_MADE = 0
 
-
 DEFAULT_ROBOT = "panda"
-"""The arm of recordings that say nothing about theirs."""
+"""Arm of recordings that name none."""
+
+PARTS = {
+    "friction": "friction coefficient, from the joints' jumps",
+    "inertia": "apparent motor inertia, from the joints' jumps",
+    "restitution": "coefficient of restitution, from the joints' jumps",
+    "contact": "stiffness and damping, from force profiles",
+    "contact-point": "point of the tool that touches, from the joints' jumps",
+    "plan": "impacts to record that determine the motor inertia",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalOptions(Options):
+    """Confidence intervals."""
+
+    interval: str = described("likelihood", "how intervals are computed", choices=("likelihood", "bootstrap"))
+    confidence: float = described(0.95, "confidence of the intervals", within=Range(0.0, 1.0, open_below=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedOptions(Options):
+    """Recorded impacts."""
+
+    files: tuple[Path, ...] = described((), "tables of impacts, recordings or bags", metavar="FILE", positional=True)
+    robot: str | None = shared(
+        AnalysisOptions, "robot", None, absent=f"that of the files' options, else {DEFAULT_ROBOT}"
+    )
+    impact_time: tuple[float, ...] | None = described(
+        None, "times of the impacts in a recording, s", metavar="S", absent="found by analyze"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImpactMapOptions(Options):
+    """What the impact map needs beside the contact."""
+
+    method: str = shared(AnalysisOptions, "method", DEFAULT_METHOD)
+    object_half_extents: Vector = described(
+        (0.1, 0.1, 0.1), "half edges of the touched box along the base frame's axes, m"
+    )
+    object_position: Vector | None = described(
+        None, "its centre, m", absent="that of its track, else central behind the contact"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioOptions(Options):
+    """What only the motor inertia has."""
+
+    common_ratio: bool = described(False, "one factor on the profile's B_theta for all joints")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForceOptions(Options):
+    """Force profiles."""
+
+    files: tuple[Path, ...] = described((), "tables of time and force", metavar="FILE", positional=True)
+    model: str = described(DEFAULT_FORCE_MODEL, "contact-force model", choices=tuple(FORCE_MODELS))
+    effective_mass: float | None = described(None, "effective mass along the normal, kg", metavar="KG")
+    approach_speed: tuple[float, ...] | None = described(
+        None, "approach speed, m/s, one or one per file", metavar="M/S"
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "quantity",
-        choices=("friction", "inertia", "restitution", "contact", "contact-point", "plan"),
-        help="what to identify; contact: stiffness and damping; contact-point: where on the tool, from the joints' "
-        "jumps; plan: which impacts to record so that they tell the motor inertia",
-    )
-    parser.add_argument(
-        "files", nargs="*", type=Path, metavar="FILE", help="table of impacts, recording, bag or force profile"
-    )
-    parser.add_argument(
-        "--robot", metavar="NAME_OR_FILE", help="profile, or URDF file; else that of the files' options, else panda"
-    )
-    parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
-    parser.add_argument("--interval", default="likelihood", choices=("likelihood", "bootstrap"))
-    parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (0.95)")
-    add_table_arguments(parser)
-    group = parser.add_argument_group("what the tables do not say")
-    group.add_argument("--contact-frame", metavar="FRAME", help="frame that touches (the tool)")
-    group.add_argument(
-        "--normal", type=float, nargs=3, metavar=("X", "Y", "Z"), help="from the obstacle into the robot"
-    )
-    group.add_argument("--friction", type=float, default=0.0, help="known friction coefficient (0)")
-    group.add_argument("--restitution", type=float, default=0.0, help="known restitution (0)")
-    group.add_argument(
-        "--impact-time", type=float, nargs="+", metavar="S", help="in a recording: when the impacts were"
-    )
-    thing = parser.add_argument_group("free object (without --object-mass a fixed surface was hit)")
-    thing.add_argument("--object-mass", type=float, default=0.0, metavar="KG", help="mass of the touched box")
-    thing.add_argument(
-        "--object-half-extents",
-        type=float,
-        nargs=3,
-        default=(0.1, 0.1, 0.1),
-        metavar=("X", "Y", "Z"),
-        help="its half edges along the base frame's axes, m (0.1 0.1 0.1)",
-    )
-    thing.add_argument(
-        "--object-position",
-        type=float,
-        nargs=3,
-        metavar=("X", "Y", "Z"),
-        help="its centre, m; that of its track, else centrally behind the contact, when absent",
-    )
-    thing.add_argument("--object-topic", metavar="TOPIC", help="a bag's poses, odometry or twists; else object_pose")
-    thing.add_argument("--object-frame", metavar="FRAME", help="its frame in a bag's TF")
-    add_contact_point_arguments(parser)
-    parser.add_argument("--common-ratio", action="store_true", help="inertia: one factor on the profile's B_theta")
-    plan = parser.add_argument_group("plan")
-    plan.add_argument("--count", type=whole(1, 10_000), default=20, help="impacts to record (20)")
-    plan.add_argument("--candidates", type=whole(1, 100_000), default=300, help="random impacts to choose from (300)")
-    plan.add_argument("--velocity-error", type=real(1e-9, 10.0), default=2e-3, help="of the velocities, rad/s (0.002)")
-    plan.add_argument("--seed", type=int, default=0, help="of the candidates (0)")
-    contact = parser.add_argument_group("contact")
-    contact.add_argument(
-        "--model", default=DEFAULT_FORCE_MODEL, choices=tuple(FORCE_MODELS), help="contact-force model"
-    )
-    contact.add_argument("--effective-mass", type=float, metavar="KG", help="along the normal")
-    contact.add_argument("--approach-speed", type=float, nargs="+", metavar="M/S", help="one, or one per file")
-    remember_defaults(parser)
-
-
-_TABLES, _BAGS = ("columns", "time_unit", "rate"), ("object_topic", "object_frame")
-_RECORDED = ("robot", *_TABLES, "degrees", "contact_frame", "normal", "friction", "impact_time", "object_mass")
-_FITTED = ("interval", "confidence")
-_IMPACTS = (*_RECORDED, *_BAGS, *_FITTED, "restitution", "method", "object_half_extents", "object_position")
-
-_READ = {
-    "friction": tuple(name for name in _IMPACTS if name != "friction"),
-    "inertia": (*_IMPACTS, "common_ratio"),
-    "restitution": tuple(name for name in _IMPACTS if name != "restitution"),
-    "contact": (*_FITTED, "model", "effective_mass", "approach_speed"),
-    "contact-point": (*_RECORDED, "per_hit", "fit", "offset", "law_error"),
-    "plan": ("robot", "normal", "friction", "restitution", "count", "candidates", "velocity_error", "seed"),
-}
-"""Options that each quantity reads."""
-
-
-def _refuse_unused(args: argparse.Namespace) -> None:
-    """Refuse options that the quantity, or the kind of the files, has no use for."""
-    unused = [name for name in args.option_defaults if name not in (*_READ[args.quantity], "out", "json", "help")]
-    refuse_unused(args, unused, f"options that identify {args.quantity} reads")
-    bags = [path.is_dir() or is_recording(path) for path in args.files]
-    if bags and all(bags):
-        refuse_unused(args, _TABLES, "a table among the files: a bag has names and stamps of its own")
-    if bags and not any(bags):
-        refuse_unused(args, _BAGS, "a bag among the files; --columns object_position=... names a table's columns")
+    """Declare the quantities, each with its own options."""
+    parts = parser.add_subparsers(dest="quantity", metavar="QUANTITY", required=True)
+    for name, text in PARTS.items():
+        part = parts.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        add_common(part, default=False)
+        if name == "plan":
+            identify_plan.add_arguments(part)
+            continue
+        if name == "contact":
+            add_options(part, ForceOptions)
+            add_options(part, IntervalOptions)
+            continue
+        add_options(part, RecordedOptions)
+        add_options(part, TableOptions)
+        if name == "contact-point":
+            identify_contact_point.add_arguments(part)
+            continue
+        known = [option for option in ("contact_frame", "normal", "friction", "restitution") if option != name]
+        add_options(part, ContactOptions, *known, absent={"normal": "the table's"})
+        add_options(part, ObjectOptions)
+        add_options(part, ImpactMapOptions)
+        if name == "inertia":
+            add_options(part, RatioOptions)
+        add_options(part, IntervalOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Identify and print."""
-    _refuse_unused(args)
-    args.robot = args.robot or common_option("robot", args.files) or DEFAULT_ROBOT
     if args.quantity == "plan":
-        return run_plan(args, load_robot(args.robot))
-    if args.quantity == "contact-point":
-        return run_contact_point(args)
+        return identify_plan.run(args)
     if not args.files:
-        raise InvalidInputError("files", "none", "a table of impacts, a recording, a bag or a force profile")
+        raise InvalidInputError("FILE", "none", "a table of impacts, a recording, a bag or a force profile")
+    bags = [path.is_dir() or is_recording(path) for path in args.files]
+    if all(bags):
+        expected = "a table among the files: a bag has names and stamps of its own"
+        refuse_given(args, ("columns", "time_unit", "rate"), expected)
+    if not any(bags):
+        expected = "a bag among the files; --columns object_position=... names a table's columns"
+        refuse_given(args, ("object_topic", "object_frame"), expected)
+    if args.quantity != "contact":
+        args.robot = args.robot or common_option("robot", args.files) or DEFAULT_ROBOT
+    if args.quantity == "contact-point":
+        return identify_contact_point.run(args)
     result = _contact(args) if args.quantity == "contact" else _impacts(args)
     summary = as_dict(result)
-    if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        write_whole(args.out / f"identify_{args.quantity}.json", json_text(summary, indent=2) + "\n")
-    print(json_text(summary) if args.json else as_text(result))
+    keep_json(args.out, f"identify_{args.quantity}.json", summary)
+    show(args, summary, lambda: as_text(result))
     return 0
 
 
@@ -203,29 +208,25 @@ def as_text(result: Identification) -> str:
 
 def _impacts(args: argparse.Namespace) -> Identification:
     robot = load_robot(args.robot)
-    tell(robot.notes)
-    defaults = ContactDefaults(
-        frame=args.contact_frame or robot.tool_frame,
-        normal=None if args.normal is None else np.array(args.normal),
-        friction=args.friction,
-        restitution=args.restitution,
-        radius=robot.tool_radius if args.contact_frame in (None, robot.tool_frame) else 0.0,
-        box=_box(args),
-    )
-    trials, chosen = [], column_map(args)
+    show_notes(robot.notes)
+    given = TableOptions(**chosen(args, TableOptions))
+    trials = []
     for path in args.files:
         beside = file_options(path)
-        known, times, columns = _beside(beside, defaults, args.impact_time, chosen)
-        degrees = args.degrees or (beside is not None and beside.degrees)
+        defaults = _defaults(args, completed_by(vars(args), beside), robot)
+        columns, degrees, times = given.column_map(), given.degrees, args.impact_time
+        if beside is not None:
+            columns, degrees = completed(columns, beside.columns), degrees or beside.degrees
+            times = times or list(beside.impact_times)
         bag = path.is_dir() or is_recording(path)
         times = times or _found_times(path, args.robot, None if bag else columns, degrees=degrees)
         if bag:
             track = (args.object_topic, args.object_frame)
-            trials += trials_from_bag(path, robot, known, times, degrees=degrees, track=track)
+            trials += trials_from_bag(path, robot, defaults, times, degrees=degrees, track=track)
         else:
             moved = _track(path, columns)
-            found = read_trials(path, robot, known, times, columns=columns, degrees=degrees, track=moved)
-            tell(_unused(path, moved, found))
+            found = read_trials(path, robot, defaults, times, columns=columns, degrees=degrees, track=moved)
+            show_notes(_unused(path, moved, found))
             trials += found
     options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
     if args.quantity == "friction":
@@ -237,11 +238,27 @@ def _impacts(args: argparse.Namespace) -> Identification:
     return replace(result, warnings=(*result.warnings, *limit_notes(robot, np.array([trial.q for trial in trials]))))
 
 
+def _defaults(args: argparse.Namespace, known: dict[str, Any], robot: RobotModel) -> ContactDefaults:
+    """Contact and object of one recording, where its table has none."""
+    if args.object_position is not None and not known["object_mass"]:
+        raise InvalidInputError("--object-position", "no --object-mass", "--object-mass along with it")
+    frame = known["contact_frame"] or robot.tool_frame
+    radius = robot.tool_radius if frame == robot.tool_frame else 0.0
+    place = None if args.object_position is None else tuple(args.object_position)
+    return ContactDefaults(
+        frame=frame,
+        normal=None if known["normal"] is None else np.array(known["normal"]),
+        friction=known["friction"] or 0.0,
+        restitution=known["restitution"] or 0.0,
+        radius=radius if known["tool_radius"] is None else known["tool_radius"],
+        box=BoxDefaults(known["object_mass"] or 0.0, tuple(args.object_half_extents), place),
+    )
+
+
 def _found_times(path: Path, robot: str, columns: ColumnMap | None, *, degrees: bool) -> list[float] | None:
     """Times of the impacts that `analyze` finds in a recording, s; None in a table of impacts and in a bag of them."""
     from impact_aware.recordings.bag import Bag
     from impact_aware.recordings.impact_analysis import analyze
-    from impact_aware.recordings.options import AnalysisOptions
 
     if path.is_dir() or is_recording(path):
         with Bag(path) as bag:
@@ -253,35 +270,9 @@ def _found_times(path: Path, robot: str, columns: ColumnMap | None, *, degrees: 
         return None
     options = AnalysisOptions(robot=robot, columns=columns, degrees=degrees, ablation=False)
     times = [impact.time for impact in analyze([path], options).impacts]
-    tell([f"{path.name}: impacts at {', '.join(f'{time:.4f}' for time in times) or 'no time'} s, found by analyze"])
+    shown = ", ".join(f"{time:.4f}" for time in times) or "no time"
+    show_notes([f"{path.name}: impacts at {shown} s, found by analyze"])
     return times or None
-
-
-def _beside(
-    found: FileOptions | None, defaults: ContactDefaults, times: Sequence[float] | None, columns: ColumnMap | None
-) -> tuple[ContactDefaults, Sequence[float] | None, ColumnMap | None]:
-    """Contact, impact times and columns of one recording: the command line's, completed by the file beside it."""
-    if found is None:
-        return defaults, times, columns
-    known = replace(
-        defaults,
-        frame=found.contact_frame or defaults.frame,
-        normal=np.array(found.normal) if defaults.normal is None and found.normal is not None else defaults.normal,
-        friction=defaults.friction or found.friction or 0.0,
-        restitution=defaults.restitution or found.restitution or 0.0,
-        radius=defaults.radius if found.tool_radius is None else found.tool_radius,
-        box=replace(defaults.box, mass=defaults.box.mass or found.object_mass or 0.0),
-    )
-    return known, times or list(found.impact_times) or None, completed(columns, found.columns)
-
-
-def _box(args: argparse.Namespace) -> BoxDefaults:
-    if args.object_mass < 0.0:
-        raise InvalidInputError("--object-mass", args.object_mass, "a mass >= 0 kg, 0 for a fixed surface")
-    if args.object_position is not None and args.object_mass == 0.0:
-        raise InvalidInputError("--object-position", "no --object-mass", "--object-mass along with it")
-    place = None if args.object_position is None else tuple(args.object_position)
-    return BoxDefaults(args.object_mass, tuple(args.object_half_extents), place)
 
 
 def trials_from_bag(
@@ -335,7 +326,7 @@ def trials_from_bag(
     trials = recorded_trials(
         robot, samples.times[fresh], samples.positions[fresh], ordered, contact, defaults.box, track=moved
     )
-    tell(_unused(path, moved, trials))
+    show_notes(_unused(path, moved, trials))
     return trials
 
 
@@ -354,7 +345,7 @@ def _track(path: Path, columns: ColumnMap | None) -> ObjectTrack | None:
     if any(str(name).startswith("before") for name in source.widths):
         return None
     if columns is not None and columns.rate is not None:
-        tell([said] if (said := passed_over(source, columns.rate)) else ())
+        show_notes([said] if (said := passed_over(source, columns.rate)) else ())
         return track_of_table(source, ROW_NUMBER, 1.0 / columns.rate, columns)
     time = (columns.time if columns is not None else None) or time_column(source)
     if not isinstance(time, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,18 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.cli.contact_surface_text import surface_as_dict, surface_as_text, surface_notes
-from impact_aware.cli.table_options import column_map, tell
+from impact_aware.cli.options import add_options, chosen
+from impact_aware.cli.output import keep_json, show, show_notes
 from impact_aware.columns import open_columns
 from impact_aware.contact.geometry import unit_vector
+from impact_aware.contact.options import ContactOptions, ObjectOptions
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, JointJump, fit_contact_point
 from impact_aware.estimation.contact_surface import FIXED_LAW, FREE_LAW, fit_contact_surface
 from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.joint_columns import completed
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described
 from impact_aware.recordings.arm_notes import NEAR
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.contact_check import joint_jump
@@ -31,35 +32,37 @@ from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.robot import RobotModel, load_robot
+from impact_aware.table_options import TableOptions
 
 
-def add_contact_point_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that only `contact-point` has."""
-    group = parser.add_argument_group("contact-point")
-    group.add_argument("--per-hit", action="store_true", help="one fit for each hit, not one for all")
-    group.add_argument(
-        "--fit",
-        nargs="+",
+@dataclass(frozen=True, kw_only=True)
+class PointOptions(Options):
+    """Options of the fit."""
+
+    per_hit: bool = described(False, "one fit for each hit, not one for all")
+    fit: tuple[str, ...] = described(
+        (), "fit the normal, with known --friction, the friction, with known --normal, or both",
         choices=("normal", "friction"),
-        default=[],
-        help="also the surface's normal, with the known --friction; its friction, with the known --normal; or both",
-    )
-    group.add_argument(
-        "--offset", type=float, nargs=3, metavar=("X", "Y", "Z"), help="known tip in the frame, m, for --fit"
-    )
-    group.add_argument(
-        "--law-error", type=float, metavar="SHARE",
-        help="of what friction allows, by which the impulse along the surface is off Coulomb's law, for --fit; 0 for "
-        f"joints that don't give ({FIXED_LAW:g}, with --object-mass {FREE_LAW:g})",
+    )  # fmt: skip
+    law_error: float | None = described(
+        None, "error of Coulomb's law for --fit, share of the friction limit; 0 for rigid joints",
+        absent=f"{FIXED_LAW:g}, with --object-mass {FREE_LAW:g}",
     )  # fmt: skip
 
 
-def run_contact_point(args: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that only `contact-point` has."""
+    contact = ("contact_frame", "offset", "normal", "friction")
+    add_options(parser, ContactOptions, *contact, absent={"offset": "fitted; known with --fit only"})
+    add_options(parser, ObjectOptions, "object_mass")
+    add_options(parser, PointOptions)
+
+
+def run(args: argparse.Namespace) -> int:
     """Fit, print, and write `identify_contact-point.json` with `--out`."""
-    if not args.files:
-        raise InvalidInputError("files", "none", "recordings, or tables of impacts")
     robot = load_robot(args.robot)
-    tell(robot.notes)
+    show_notes(robot.notes)
+    friction = args.friction or 0.0
     frame = args.contact_frame or common_option("contact_frame", args.files) or robot.tool_frame
     inertia = robot.known_inertia("M+B_theta")
     # The tip's radius, which moves the touched point about in the frame's axes.
@@ -84,7 +87,7 @@ def run_contact_point(args: argparse.Namespace) -> int:
                 group,
                 frame,
                 normal=None if "normal" in args.fit else normal,
-                friction=None if "friction" in args.fit else args.friction,
+                friction=None if "friction" in args.fit else friction,
                 offset=args.offset,
                 radius=radius,
                 object_mass=args.object_mass or None,
@@ -94,7 +97,7 @@ def run_contact_point(args: argparse.Namespace) -> int:
             found[-1]["surface"] = surface_as_dict(surface)
             # What is said of the friction without a normal is answered by the fit.
             found[-1]["notes"] = _notes(fit, surface.normal) + surface_notes(
-                surface, args.offset is None, args.friction
+                surface, args.offset is None, friction
             )
         if odd is not None:
             found[-1]["notes"] = [
@@ -103,10 +106,8 @@ def run_contact_point(args: argparse.Namespace) -> int:
                 *found[-1]["notes"],
             ]
     summary: dict[str, Any] = {"quantity": "contact-point", "inertia": inertia, "hits": len(hits), "fits": found}
-    if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        write_whole(args.out / "identify_contact-point.json", json_text(summary, indent=2) + "\n")
-    print(json_text(summary) if args.json else "\n".join(as_text(fit) for fit in found))
+    keep_json(args.out, "identify_contact-point.json", summary)
+    show(args, summary, lambda: "\n".join(as_text(fit) for fit in found))
     return 0
 
 
@@ -163,7 +164,7 @@ def _check_fit(args: argparse.Namespace) -> None:
     """Refuse what is both given and to be fitted, and what is neither."""
     if "normal" in args.fit and args.normal is not None:
         raise InvalidInputError("--normal", "--fit normal as well", "one of the two: it is known, or it is fitted")
-    if "friction" in args.fit and args.friction != 0.0:
+    if "friction" in args.fit and args.friction is not None:
         raise InvalidInputError("--friction", "--fit friction as well", "one of the two: it is known, or it is fitted")
     if args.fit == ["friction"] and args.normal is None:
         raise InvalidInputError("--fit", "friction", "--normal X Y Z along with it, or --fit normal friction")
@@ -224,8 +225,8 @@ def _friction(fit: ContactPointFit, normal: Array) -> list[tuple[float, float]]:
 
 def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -> list[JointJump]:
     """The jumps of a table of impacts, or of contacts that `analyze` finds in a recording, at given times if any."""
-    beside, columns = file_options(file), column_map(args)
-    degrees = args.degrees
+    given = TableOptions(**chosen(args, TableOptions))
+    beside, columns, degrees = file_options(file), given.column_map(), given.degrees
     times = list(args.impact_time or ())
     if beside is not None:
         times, columns = times or list(beside.impact_times), completed(columns, beside.columns)
@@ -234,14 +235,14 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
     impacts = table and any(str(name).startswith(("before", "velocity_before")) for name in open_columns(file).widths)
     if not impacts:
         options = AnalysisOptions(robot=args.robot, columns=columns if table else None, degrees=degrees, ablation=False)
-        given = args.normal if args.normal is not None else beside.normal if beside is not None else None
-        known = None if given is None else unit_vector("normal", given)
+        normal = args.normal if args.normal is not None else beside.normal if beside is not None else None
+        known = None if normal is None else unit_vector("normal", normal)
         found = [impact for impact in analyze([file], options).impacts if impact.estimate is not None]
-        chosen = [impact for time in times if (impact := _nearest(found, time)) is not None]
-        if len(chosen) == len(times):
+        named = [impact for time in times if (impact := _nearest(found, time)) is not None]
+        if len(named) == len(times):
             return [
                 replace(joint_jump(i.position, i.estimate), normal=known)
-                for i in (chosen if times else found)
+                for i in (named if times else found)
                 if i.estimate is not None
             ]
         if not table:
@@ -249,8 +250,8 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
             raise InvalidInputError("--impact-time", times, f"times within {NEAR} s of contacts of {file.name}: {told}")
     # The point of a tip without a radius hangs on no normal; the table reader wants one.
     says = table and any(str(name).startswith("normal") for name in open_columns(file).widths)
-    normal = args.normal if args.normal is not None or says else [0.0, 0.0, 1.0]
-    defaults = ContactDefaults(frame, None if normal is None else np.array(normal))
+    assumed = args.normal if args.normal is not None or says else [0.0, 0.0, 1.0]
+    defaults = ContactDefaults(frame, None if assumed is None else np.array(assumed))
     trials = read_trials(file, robot, defaults, times or None, columns=columns, degrees=degrees)
     return [
         JointJump(

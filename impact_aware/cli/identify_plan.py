@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.cli.options import MOST, add_options
+from impact_aware.cli.output import keep, show
+from impact_aware.contact.options import ContactOptions, Vector
 from impact_aware.estimation.experiment import (
     CandidateSettings,
     candidate_impacts,
@@ -17,8 +20,9 @@ from impact_aware.estimation.experiment import (
     inertia_information,
 )
 from impact_aware.estimation.trials import ImpactTrial
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described, shared
+from impact_aware.ranges import Range
+from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel, load_robot
 
 FILE = "impacts_to_record.csv"
@@ -27,15 +31,28 @@ GUESS = 0.1
 """B_theta that a plan takes for a joint whose own is not known, kg m^2: those of arms of 3 to 14 kg are 0.04 to 0.2."""
 
 
-def run_plan(args: argparse.Namespace, robot: RobotModel) -> int:
-    """Choose and print; with `--out` also as a table with the columns that `identify` reads.
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(Options):
+    """Impacts to choose from, and how many."""
 
-    Raises:
-        InvalidInputError: Files that a plan has no use for, or numbers out of range.
-    """
-    if args.files:
-        raise InvalidInputError("files", str(args.files[0]), "none: a plan comes before any recording")
-    robot, notes = _with_guess(args.robot, robot)
+    robot: str = shared(AnalysisOptions, "robot", "panda")
+    normal: Vector | None = shared(ContactOptions, "normal", None, absent="a random one for each impact")
+    friction: float = shared(ContactOptions, "friction", 0.0)
+    restitution: float = shared(ContactOptions, "restitution", 0.0)
+    count: int = described(20, "impacts to record", 1, 10_000)
+    candidates: int = described(300, "random impacts to choose from", 1, 100_000)
+    velocity_error: float = described(2e-3, "standard error of the velocities", within=Range(1e-9, 10.0, "rad/s"))
+    seed: int = described(0, "seed of the candidates", 0, MOST)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_options(parser, PlanOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Choose and print; with `--out` also as a table with the columns that `identify` reads."""
+    robot, notes = _with_guess(args.robot, load_robot(args.robot))
     settings = CandidateSettings(normal=None if args.normal is None else tuple(args.normal))
     candidates = candidate_impacts(
         robot,
@@ -59,10 +76,9 @@ def run_plan(args: argparse.Namespace, robot: RobotModel) -> int:
         "notes": notes,
     }
     if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
         _write_table(args.out / FILE, robot, chosen)
         summary["file"] = str(args.out / FILE)
-    print(json_text(summary) if args.json else _as_text(robot, summary, args.out is not None))
+    show(args, summary, lambda: _as_text(robot, summary, args.out is not None))
     return 0
 
 
@@ -92,7 +108,7 @@ def _write_table(path: Path, robot: RobotModel, trials: list[ImpactTrial]) -> No
     names = [f"{kind}_{joint}" for kind in ("q", "before") for joint in robot.joint_names]
     header = ",".join([*names, "normal_x", "normal_y", "normal_z"])
     rows = [np.concatenate([trial.q, trial.velocity_before, trial.contact.normal]) for trial in trials]
-    write_whole(path, lambda file: np.savetxt(file, rows, delimiter=",", header=header, comments="", fmt="%.6f"))
+    keep(path, lambda file: np.savetxt(file, rows, delimiter=",", header=header, comments="", fmt="%.6f"), replace=True)
 
 
 def _as_text(robot: RobotModel, summary: dict[str, Any], saved: bool) -> str:

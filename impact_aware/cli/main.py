@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import impact_aware
-from impact_aware.cli.numbers import NumberParser
+from impact_aware.cli.options import NumberParser, add_common
 from impact_aware.errors import ImpactAwareError, one_line, visible
 from impact_aware.library_settings import shield_process, without_compiler
 from impact_aware.plugins import plugins
@@ -71,8 +71,7 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
         if name != wanted:
             continue
         module = importlib.import_module(module_name)
-        subparser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-        subparser.add_argument("--out", type=Path, metavar="DIR", help="folder for results")
+        add_common(subparser)
         module.add_arguments(subparser)
         subparser.set_defaults(run=module.run)
     return parser
@@ -148,6 +147,9 @@ def _parsed(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namesp
     args, rest = parser.parse_known_args(argv)
     if rest and hasattr(args, "files") and not any(word.startswith("-") for word in rest):
         args.files = [*args.files, *map(Path, rest)]
+    elif rest and rest[0].startswith("-"):
+        command = " ".join(filter(None, (args.subcommand, getattr(args, "quantity", ""))))
+        raise ImpactAwareError(f"{rest[0]}: got an unknown option, expected one that {command} --help lists")
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     return args

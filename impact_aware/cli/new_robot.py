@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
+from impact_aware.cli.options import add_options
+from impact_aware.cli.output import keep, show
 from impact_aware.errors import InvalidInputError
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described
 from impact_aware.recordings.arm_notes import robot_notes
 from impact_aware.robot.load import arm_of_urdf
 from impact_aware.robot.new_profile import minimal_profile
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions(Options):
+    """The URDF and the profile's name."""
+
+    urdf: Path = described(..., "description of the arm", metavar="URDF", positional=True)
+    name: str | None = described(None, "name of the profile", absent="that of the file")
+    joints: tuple[str, ...] = described((), "joints of the arm", absent="all but fingers")
+    tool_frame: str | None = described(None, "frame that touches", metavar="FRAME", absent="the last body")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the URDF and what the profile is called."""
-    parser.add_argument("urdf", type=Path, metavar="URDF", help="description of the arm")
-    parser.add_argument("--name", help="of the profile; that of the file when absent")
-    parser.add_argument("--joints", nargs="+", metavar="NAME", default=(), help="of the arm; all but fingers else")
-    parser.add_argument("--tool-frame", metavar="FRAME", help="frame that touches; the last body when absent")
+    """Declare the options."""
+    add_options(parser, ProfileOptions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,19 +49,11 @@ def run(args: argparse.Namespace) -> int:
     path = None if args.out is None else args.out / f"{name}.yaml"
     beside = str(urdf) if path is None else os.path.relpath(urdf, os.path.realpath(path.parent))
     text = minimal_profile(robot, name, beside)
+    shown = text.rstrip("\n")
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            write_whole(path, text, replace=False)
-        except FileExistsError as error:
-            raise InvalidInputError("out", str(path), "a name that is free: an earlier profile stays") from error
-    if args.json:
-        written = None if path is None else str(path)
-        print(json_text({"name": name, "joints": list(robot.joint_names), "written": written, "profile": text}))
-    elif path is None:
-        print(text, end="")
-    else:
-        print(f"written to {path}: {robot.n} joints, {robot.tool_frame} touches")
-        for note in robot_notes(robot):
-            print(f"  note: {note}")
+        keep(path, text)
+        notes = [f"  note: {note}" for note in robot_notes(robot)]
+        shown = "\n".join([f"written to {path}: {robot.n} joints, {robot.tool_frame} touches", *notes])
+    written = None if path is None else str(path)
+    show(args, {"name": name, "joints": list(robot.joint_names), "written": written, "profile": text}, shown)
     return 0

@@ -4,214 +4,217 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import time
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pinocchio as pin
 
-from impact_aware.cli import state_table
-from impact_aware.cli.numbers import number, numbers
-from impact_aware.cli.predict_object import add_object_arguments, free_object, object_shape
-from impact_aware.cli.predict_palm import add_palm_arguments, palm_of, palm_point, predict_with_palm
-from impact_aware.cli.table_options import add_table_arguments, column_map, tell
-from impact_aware.contact import Contact, contact_point
+from impact_aware.arrays import Array
+from impact_aware.cli.options import add_options, chosen
+from impact_aware.cli.output import keep_json, row, show, show_notes
+from impact_aware.contact import Contact, FreeObject, contact_point
+from impact_aware.contact.box import Box
+from impact_aware.contact.geometry import FRICTION
+from impact_aware.contact.hull import mesh_vertices
+from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
+from impact_aware.contact.shape import PlacedShape, Shape
+from impact_aware.contact.shape_registry import SHAPES, shape_named
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
-from impact_aware.impact.palm import PalmPrediction
+from impact_aware.impact.palm import PalmPrediction, checked_palm, face_middle, predict_palm
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described, shared
+from impact_aware.ranges import Range
 from impact_aware.resources import read_text
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
 from impact_aware.robot.plausible_state import check_state, limit_notes
+from impact_aware.table_options import TableOptions
 
-# Half edges of the cube that stands in for an object whose size is not given, m.
+LENGTH = Range(0.0, 10.0, "m", open_below=True)
 
 _DEGREES = "; --degrees if they are degrees"
+_CUBE = (0.1, 0.1, 0.1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateOptions(Options):
+    """Robot and state just before the impact."""
+
+    robot: str = described("panda", "profile name, profile file or URDF", metavar="NAME_OR_FILE")
+    q: tuple[float, ...] | None = described(None, "joint positions, rad", metavar="RAD", absent="the robot's home")
+    dq: tuple[float, ...] | None = described(None, "joint velocities before the impact, rad/s", metavar="RAD/S")
+    degrees: bool = shared(TableOptions, "degrees", False)
+    inertia: str = described("M+B_theta", "inertia in the impact map", choices=INERTIA_CHOICES)
+    apparent_motor_inertia: tuple[float, ...] | None = described(
+        None, "B_theta of each joint, kg m^2, for a URDF or to override the profile", metavar="B"
+    )
+    states: Path | None = described(
+        None, "table of states in place of --q and --dq: columns q_JOINT and dq_JOINT, or arrays q and dq"
+    )
+    columns: tuple[str, ...] = shared(TableOptions, "columns", ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOptions(Options):
+    """The contact beside `ContactOptions`, and the impact map."""
+
+    pad_half_sizes: Vector | None = described(
+        None, "half edges of a flat palm along the contact frame's axes, which hits in place of a tip", within=LENGTH
+    )
+    method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
+    covariance: Path | None = described(
+        None,
+        f"JSON with covariances of {', '.join(entry.name for entry in fields(InputCovariance))}: each a variance, a "
+        "list of variances or a matrix, SI units; adds the spread of the prediction",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BodyOptions(Options):
+    """The free object beside its mass; None where its default of the description is meant."""
+
+    object_shape: str | None = described(None, "its shape; a cylinder is about its z axis", choices=tuple(SHAPES))
+    object_half_extents: Vector | None = described(
+        None, "half edges; of a cylinder radius, radius, half length", within=LENGTH, absent="0.1 0.1 0.1"
+    )
+    object_mesh: Path | None = described(None, "STL, OBJ or DAE in m, with the shape hull")
+    object_rpy: Vector | None = described(
+        None, "roll, pitch and yaw of its axes, base frame, rad", metavar="RAD", absent="0 0 0"
+    )
+    object_inertia: Vector | None = described(
+        None, "Ixx Iyy Izz along its axes, kg m^2", metavar="I", absent="that of its shape with one density"
+    )
+    object_position: Vector | None = described(
+        None, "centre of mass, m; needed with --states", absent="central behind the contact"
+    )
+    object_twist: tuple[float, float, float, float, float, float] | None = described(
+        None, "vx vy vz wx wy wz, m/s and rad/s", metavar="V", absent="at rest"
+    )
+    table_friction: float | None = described(
+        None, "with a palm, Coulomb coefficient of the table under the box", within=FRICTION, absent="no table"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedMapOptions(Options):
+    """A saved map in place of everything else."""
+
+    map: Path | None = described(None, "map that sample-map saved")
+    position: Vector | None = described(None, "tool at the impact, task frame, m")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `predict`.
-
-    Numbers are read as text and checked later, so that every mistake is answered in one line that names the option.
-    """
-    # argparse takes -1e-3, -inf and -nan for options; anything that float() reads is a number here.
-    parser._negative_number_matcher = re.compile(r"^-(\d|\.\d|inf|nan)", re.IGNORECASE)
-    state = parser.add_argument_group("robot and state")
-    state.add_argument("--robot", metavar="NAME_OR_URDF", default="panda", help="profile name, profile .yaml or .urdf")
-    state.add_argument("--q", nargs="+", metavar="RAD", help="joint positions, rad; the robot's home when absent")
-    state.add_argument("--dq", nargs="+", metavar="RAD/S", help="joint velocities just before the impact, rad/s")
-    state.add_argument("--degrees", action="store_true", help="q, dq and the states are in degrees, not radians")
-    state.add_argument("--inertia", default="M+B_theta", metavar="|".join(INERTIA_CHOICES), help="default M+B_theta")
-    state.add_argument(
-        "--apparent-motor-inertia",
-        nargs="+",
-        metavar="B",
-        help="B_theta per joint, kg m^2; for a .urdf, or to override",
-    )
-    state.add_argument(
-        "--states",
-        metavar="FILE",
-        help="many states at once: .csv with columns q_<joint> and dq_<joint> (or, without a header, q then dq), "
-        "or .npz with arrays q and dq",
-    )
-    add_table_arguments(state, times=False, degrees=False)
-    where = parser.add_argument_group("contact")
-    where.add_argument("--contact-frame", metavar="FRAME", help="robot frame that touches; the tool frame when absent")
-    where.add_argument("--offset", nargs="+", metavar="M", default=["0", "0", "0"], help="x y z in that frame, m")
-    where.add_argument(
-        "--tool-radius", metavar="M", help="radius of a spherical tip; the tool's own for the tool frame"
-    )
-    where.add_argument(
-        "--normal", nargs="+", metavar="N", default=["0", "0", "1"],
-        help="x y z from the obstacle into the robot, base frame; default 0 0 1, a table touched from above",
-    )  # fmt: skip
-    where.add_argument("--friction", metavar="MU", default="0", help="Coulomb's coefficient, >= 0; default 0")
-    where.add_argument("--restitution", metavar="E", default="0", help="coefficient of restitution, 0..1; default 0")
-    where.add_argument(
-        "--method", default=DEFAULT_METHOD, metavar="|".join(IMPACT_MAPS), help=f"impact map; default {DEFAULT_METHOD}"
-    )
-    where.add_argument(
-        "--covariance",
-        metavar="FILE",
-        help="JSON with covariances of position, velocity, normal, point, friction, restitution, motor_inertia: "
-        "each a variance, a list of variances or a matrix, SI units; adds the spread of the answer",
-    )
-    thing = add_object_arguments(parser)
-    add_palm_arguments(where, thing)
-    saved = parser.add_argument_group("from a map that sample-map saved, instead of all of the above")
-    saved.add_argument("--map", metavar="FILE", help="the map")
-    saved.add_argument(
-        "--position",
-        "--place",
-        dest="place",
-        nargs="+",
-        metavar="M",
-        help="x y z of the tool at the impact, task frame, m",
-    )
+    """Declare the options of `predict`."""
+    add_options(parser.add_argument_group("robot and state"), StateOptions)
+    contact = parser.add_argument_group("contact")
+    add_options(contact, ContactOptions, absent={"normal": "0 0 1, a table touched from above"})
+    add_options(contact, MapOptions)
+    thing = parser.add_argument_group("free object (without --object-mass a fixed surface is hit)")
+    add_options(thing, ObjectOptions, "object_mass")
+    add_options(thing, BodyOptions)
+    add_options(parser.add_argument_group("from a saved map, in place of all of the above"), SavedMapOptions)
 
 
 def run(args: argparse.Namespace) -> int:
     """Predict and print; raises `ImpactAwareError` on bad input."""
-    if args.map is not None or args.place is not None:
+    if args.map is not None or args.position is not None:
         return _run_map(args)
     if args.states is not None:
         return _run_states(args)
-    robot = _robot(args)
-    unit = np.pi / 180.0 if args.degrees else 1.0
-    q = robot.home if args.q is None else unit * numbers("q", args.q)
+    robot, unit = _robot(args), np.pi / 180.0 if args.degrees else 1.0
     if args.dq is None:
-        raise InvalidInputError("dq", "nothing", f"{robot.n} joint velocities, rad/s")
+        raise InvalidInputError("--dq", "nothing", f"{robot.n} joint velocities, rad/s")
     contact = _contact(args, robot)
-    q, dq = robot.check_configuration(q, "q"), robot.check_configuration(unit * numbers("dq", args.dq), "dq")
+    q = robot.check_configuration(robot.home if args.q is None else unit * np.array(args.q), "--q")
+    dq = robot.check_configuration(unit * np.array(args.dq), "--dq")
     check_state(robot, q, dq, _DEGREES)
-    palm = palm_of(args)
-    point = contact_point(robot, q, contact) if palm is None else palm_point(robot, q, contact, palm)
-    shape = object_shape(args)
-    obstacle = free_object(args, shape, contact, point)
+    palm = _palm(args)
+    point = contact_point(robot, q, contact) if palm is None else _palm_point(robot, q, contact, palm)
+    shape = _shape(args)
+    obstacle = _object(args, shape, contact, point)
     choices = {"method": args.method, "inertia": args.inertia}
     uncertain = None
     prediction: ImpactPrediction | PalmPrediction
     if palm is not None:
-        prediction = predict_with_palm(args, robot, q, dq, contact, palm, obstacle, shape)
+        body = None if obstacle is None else PlacedShape(shape, obstacle.position, _rotation(args))
+        table = {"shape": body, "table_friction": args.table_friction, "inertia": args.inertia}
+        prediction = predict_palm(robot, q, dq, contact, palm, obstacle=obstacle, **table)
     elif args.covariance is None:
         prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
     else:
-        spread = _covariance(Path(args.covariance))
+        spread = _covariance(args.covariance)
         uncertain = predict_with_covariance(robot, q, dq, contact, spread, obstacle=obstacle, **choices)
         prediction = uncertain.prediction
     result = to_json(robot, prediction)
     notes = (*robot.notes, *limit_notes(robot, q))
     result["notes"] = list(notes)
+    text = format_prediction(robot, prediction)
     if uncertain is not None:
         result["covariance"] = {
             "velocity_after": uncertain.velocity_after_covariance.tolist(),
             "impulse": uncertain.impulse_covariance.tolist(),
             "mode_may_change": uncertain.mode_may_change,
         }
-    _keep(args, result)
-    if args.json:
-        print(json_text(result))
-    else:
-        print(format_prediction(robot, prediction))
-        if uncertain is not None:
-            print(format_spread(robot, uncertain))
-        tell(notes)
+        text += "\n" + format_spread(robot, uncertain)
+    keep_json(args.out, "prediction.json", result, replace=False)
+    show(args, result, text)
+    if not args.json:
+        show_notes(notes)
     return 0
 
 
 def _run_states(args: argparse.Namespace) -> int:
     """Predict at every state of a table."""
-    _refuse(args, "states", ("q", "dq", "covariance", "pad_half_sizes", "table_friction"))
-    if args.object_mass is not None and args.object_position is None:
-        raise InvalidInputError("object-position", "nothing", "the object's position, the same for all states")
-    robot = _robot(args)
-    contact = _contact(args, robot)
-    obstacle = free_object(args, object_shape(args), contact, np.zeros(3))
-    table = state_table.read_states(Path(args.states), robot, degrees=args.degrees, columns=column_map(args))
-    check_state(robot, table.q, table.dq, _DEGREES)
-    notes = (*robot.notes, *limit_notes(robot, table.q))
-    tell(notes)
-    # The compiler takes longer to load than one prediction takes, so only tables pay for it.
+    # Columns of tables are read by code that one prediction has no need of.
+    from impact_aware.cli import state_table
     from impact_aware.impact.batch import predict_batch
 
+    _refuse(args, "states", ("q", "dq", "covariance", "pad_half_sizes", "table_friction"))
+    if args.object_mass is not None and args.object_position is None:
+        raise InvalidInputError("--object-position", "nothing", "the object's position, the same for all states")
+    robot = _robot(args)
+    contact = _contact(args, robot)
+    obstacle = _object(args, _shape(args), contact, np.zeros(3))
+    columns = TableOptions(columns=tuple(args.columns)).column_map()
+    table = state_table.read_states(args.states, robot, degrees=args.degrees, columns=columns)
+    check_state(robot, table.q, table.dq, _DEGREES)
+    notes = (*robot.notes, *limit_notes(robot, table.q))
+    show_notes(notes)
     start = time.perf_counter()
     prediction = predict_batch(
         robot, table.q, table.dq, contact, obstacle=obstacle, method=args.method, inertia=args.inertia
     )
-    seconds = time.perf_counter() - start
-    written = None if args.out is None else state_table.write_predictions(args.out, robot, prediction)
-    if args.json:
-        print(json_text({**state_table.to_json(prediction), "notes": list(notes)}))
-    else:
-        print(state_table.format_predictions(prediction, seconds))
-        if written is not None:
-            print(f"written         {written}")
+    text = state_table.format_predictions(prediction, time.perf_counter() - start)
+    if args.out is not None:
+        text += f"\nwritten         {state_table.write_predictions(args.out, robot, prediction)}"
+    show(args, {**state_table.to_json(prediction), "notes": list(notes)}, text)
     return 0
 
 
 def _run_map(args: argparse.Namespace) -> int:
     """Interpolate a saved map at one position."""
-    if args.map is None or args.place is None:
-        raise InvalidInputError("map" if args.map is None else "position", "nothing", "map and position together")
+    if args.map is None or args.position is None:
+        missing = "--map" if args.map is None else "--position"
+        raise InvalidInputError(missing, "nothing", "--map and --position together")
     _refuse(args, "map", ("q", "dq", "states", "covariance", "pad_half_sizes", "table_friction"))
     # Tasks bring the compiler along with their fields.
     from impact_aware.cli import sample_map
 
-    answer = sample_map.answer_position(Path(args.map), numbers("position", args.place))
-    _keep(args, answer)
-    print(json_text(answer) if args.json else sample_map.format_answer(answer))
+    answer = sample_map.answer_position(args.map, np.array(args.position))
+    keep_json(args.out, "prediction.json", answer, replace=False)
+    show(args, answer, lambda: sample_map.format_answer(answer))
     return 0
 
 
-def _keep(args: argparse.Namespace, result: dict[str, Any]) -> None:
-    """Write the result into the folder for results, if one is wanted; an earlier one stays.
-
-    Raises:
-        InvalidInputError: There is a result already, or the folder can't be written to.
-    """
-    if args.out is None:
-        return
-    path = args.out / "prediction.json"
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json_text(result, indent=2) + "\n", replace=False)
-    except FileExistsError as error:
-        raise InvalidInputError("--out", str(path), "a folder without an earlier prediction.json") from error
-    except OSError as error:
-        raise InvalidInputError("--out", str(args.out), f"a folder that can be written ({error.strerror})") from error
-
-
 def _refuse(args: argparse.Namespace, option: str, others: tuple[str, ...]) -> None:
-    """Refuse options that say something else than `option` does."""
+    """Refuse options that exclude `option`."""
     for other in others:
         if getattr(args, other) is not None:
-            named = other.replace("_", "-")
-            raise InvalidInputError(named, f"a value along with {option}", f"{option} or {named}, not both")
+            named = f"--{other.replace('_', '-')}"
+            raise InvalidInputError(named, f"a value along with --{option}", f"--{option} or {named}, not both")
 
 
 def to_json(robot: RobotModel, prediction: ImpactPrediction | PalmPrediction) -> dict[str, Any]:
@@ -231,8 +234,8 @@ def to_json(robot: RobotModel, prediction: ImpactPrediction | PalmPrediction) ->
         "contact_point": prediction.point.tolist(),
         "contact_velocity_before": prediction.contact_velocity_before.tolist(),
         "contact_velocity_after": prediction.contact_velocity_after.tolist(),
-        "object_twist_before": _list(prediction.object_twist_before),
-        "object_twist_after": _list(prediction.object_twist_after),
+        "object_twist_before": _plain(prediction.object_twist_before),
+        "object_twist_after": _plain(prediction.object_twist_after),
         "energy_loss": prediction.energy_loss,
     }
 
@@ -248,7 +251,7 @@ def format_prediction(robot: RobotModel, prediction: ImpactPrediction | PalmPred
     method = f"{prediction.method}, inertia {prediction.inertia}"
     lines += ["", f"mode            {prediction.mode}  ({method})"]
     lines += [
-        f"{label:<15} {_row(values)}  {unit}"
+        f"{label:<15} {row(values)}  {unit}"
         for label, values, unit in (
             ("impulse", prediction.impulse, "N s"),
             ("contact before", prediction.contact_velocity_before, "m/s"),
@@ -272,7 +275,7 @@ def format_spread(robot: RobotModel, uncertain: UncertainPrediction) -> str:
     lines = ["", "standard deviations, first order"]
     pairs = zip(robot.joint_names, deviations, strict=True)
     lines += [f"{name:<{width}}  {deviation:9.5f}  rad/s" for name, deviation in pairs]
-    lines.append(f"impulse         {_row(np.sqrt(np.diag(uncertain.impulse_covariance)))}  N s")
+    lines.append(f"impulse         {row(np.sqrt(np.diag(uncertain.impulse_covariance)))}  N s")
     if uncertain.mode_may_change:
         lines.append("the mode may change within this spread: take the deviations as a hint only")
     return "\n".join(lines)
@@ -295,26 +298,83 @@ def _covariance(path: Path) -> InputCovariance:
 
 def _robot(args: argparse.Namespace) -> RobotModel:
     b_theta = args.apparent_motor_inertia
-    return load_robot(args.robot, None if b_theta is None else tuple(numbers("apparent-motor-inertia", b_theta)))
+    return load_robot(args.robot, None if b_theta is None else tuple(b_theta))
 
 
 def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:
-    frame = args.contact_frame or robot.tool_frame
+    given = ContactOptions(**chosen(args, ContactOptions))
+    frame = given.contact_frame or robot.tool_frame
     robot.frame_id(frame)
     own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
     return Contact(
         frame=frame,
-        normal=numbers("normal", args.normal),
-        offset=numbers("offset", args.offset),
-        friction=number("friction", args.friction),
-        restitution=number("restitution", args.restitution),
-        radius=own_radius if args.tool_radius is None else number("tool-radius", args.tool_radius),
+        normal=np.array(given.normal or (0.0, 0.0, 1.0)),
+        offset=np.array(given.offset or (0.0, 0.0, 0.0)),
+        friction=given.friction or 0.0,
+        restitution=given.restitution or 0.0,
+        radius=own_radius if given.tool_radius is None else given.tool_radius,
     )
 
 
-def _row(values: NDArray[np.float64]) -> str:
-    return "  ".join(f"{value:9.4f}" for value in values)
+def _palm(args: argparse.Namespace) -> Array | None:
+    """Half edges (3,) of the palm, m; None without one."""
+    if args.pad_half_sizes is None:
+        if args.table_friction is not None:
+            raise InvalidInputError("--table-friction", "no --pad-half-sizes", "--pad-half-sizes along with it")
+        return None
+    _refuse(args, "pad-half-sizes", ("states", "covariance", "tool_radius", "offset"))
+    if args.method != DEFAULT_METHOD:
+        expected = f"{DEFAULT_METHOD}: a palm's corners have one map of their own"
+        raise InvalidInputError("--method", args.method, expected)
+    if args.table_friction is not None and args.object_mass is None:
+        raise InvalidInputError("--table-friction", "no --object-mass", "--object-mass along with it")
+    return checked_palm(args.pad_half_sizes)
 
 
-def _list(values: NDArray[np.float64] | None) -> list[float] | None:
+def _palm_point(robot: RobotModel, q: Array, contact: Contact, half: Array) -> Array:
+    """Middle of the face (3,) that hits, base frame, m."""
+    return face_middle(contact.normal, robot.placement(q, contact.frame), half)
+
+
+def _shape(args: argparse.Namespace) -> Shape:
+    """Shape of the object."""
+    name = args.object_shape or Box.name
+    if (args.object_mesh is not None) != (name == "hull"):
+        got = f"--object-shape {name}" if args.object_mesh is not None else "nothing"
+        raise InvalidInputError("--object-mesh", got, "a file along with --object-shape hull, and only there")
+    if args.object_mesh is None:
+        return shape_named(name, np.array(args.object_half_extents or _CUBE))
+    _refuse(args, "object-mesh", ("object_half_extents",))
+    return shape_named(name, np.zeros(3), mesh_vertices(args.object_mesh))
+
+
+def _rotation(args: argparse.Namespace) -> Array:
+    """Rotation (3, 3) from the object's axes to the base frame."""
+    return np.asarray(pin.rpy.rpyToMatrix(*(args.object_rpy or (0.0, 0.0, 0.0))))
+
+
+def _object(args: argparse.Namespace, shape: Shape, contact: Contact, point: Array) -> FreeObject | None:
+    """The object, which is central behind the contact at `point` (3,), m, where no position is given."""
+    mass = ObjectOptions(object_mass=args.object_mass).object_mass
+    if mass is None:
+        for name, value in chosen(args, BodyOptions).items():
+            if value is not None and name != "table_friction":
+                flag = f"--{name.replace('_', '-')}"
+                raise InvalidInputError(flag, "no --object-mass", "--object-mass along with it")
+        return None
+    rotation = _rotation(args)
+    behind = PlacedShape(shape, np.zeros(3), rotation)
+    inertia = behind.free_object(mass).inertia
+    if args.object_inertia is not None:
+        inertia = rotation @ np.diag(args.object_inertia) @ rotation.T
+    place = point - behind.plane_point(contact.normal)
+    return FreeObject(
+        mass=mass,
+        inertia=inertia,
+        position=place if args.object_position is None else np.array(args.object_position),
+        twist=np.array(args.object_twist or np.zeros(6)),
+    )
+
+
+def _plain(values: Array | None) -> list[float] | None:
     return None if values is None else values.tolist()

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from impact_aware.cli.options import add_options
+from impact_aware.cli.output import show
 from impact_aware.errors import InvalidInputError
-from impact_aware.json_text import json_text
+from impact_aware.parameters import Options, described
 from impact_aware.recordings.bag import Bag
 from impact_aware.render import RecordedScene, draw_scene, read_scene
 from impact_aware.render.camera import VIEWS, view_direction
 
 
+@dataclass(frozen=True, kw_only=True)
+class PictureOptions(Options):
+    """What to draw."""
+
+    bag: Path = described(..., "rosbag2 folder, or its .mcap or .db3 file", metavar="BAG", positional=True)
+    time: float | None = described(
+        None, "stamp as analyze prints it, or time since the recording began, s", metavar="T", absent="the first impact"
+    )
+    view: str = described("iso", f"{', '.join(VIEWS)}, or AZIMUTH,ELEVATION in degrees", metavar="VIEW")
+    robot: str | None = described(None, "robot profile", absent="that of the recording")
+    title: str = described("", "first line above the picture")
+    force: bool = described(False, "replace a picture that is there already")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what to draw."""
-    parser.add_argument("bag", type=Path, metavar="BAG", help="rosbag2 folder, or its .mcap or .db3 file")
-    parser.add_argument(
-        "--time",
-        type=float,
-        metavar="T",
-        help="stamp to draw as analyze prints it, or time since the recording began, s; the first impact when left out",
-    )
-    parser.add_argument(
-        "--view", default="iso", metavar="VIEW", help=f"{', '.join(VIEWS)}, or AZIMUTH,ELEVATION in degrees; iso"
-    )
-    parser.add_argument("--robot", metavar="NAME", help="robot profile; otherwise what the recording says")
-    parser.add_argument("--title", default="", help="first line above the picture")
-    parser.add_argument("--force", action="store_true", help="replace a picture that is there already")
+    """Declare the options."""
+    add_options(parser, PictureOptions)
     parser.epilog = "--out takes a .png file here too; without it, BAG's name.png is written to the current folder."
 
 
@@ -49,18 +54,16 @@ def run(args: argparse.Namespace) -> int:
         draw_scene(scene, path, view=args.view, title=args.title)
     except OSError as error:
         raise InvalidInputError("--out", str(path), f"a file that can be written ({error.strerror})") from error
-    if args.json:
-        print(json_text(summary(scene, path)))
-        return 0
-    others = [found for found in scene.impact_times if abs(found - scene.time) > 1e-3]
-    print(f"picture  {path}")
-    print(f"time     {scene.time:.4f} s, of {scene.span[0]:.3f} to {scene.span[1]:.3f} s")
-    if others:
-        print(f"impacts at other times: {', '.join(f'{found:.4f}' for found in others[:8])} s")
-    for arm in scene.arms:
-        if arm.robot is None:
-            print("robot    unknown, so not drawn: choose it with --robot")
+    show(args, summary(scene, path), lambda: _text(scene, path))
     return 0
+
+
+def _text(scene: RecordedScene, path: Path) -> str:
+    others = [f"{found:.4f}" for found in scene.impact_times if abs(found - scene.time) > 1e-3]
+    lines = [f"picture  {path}", f"time     {scene.time:.4f} s, of {scene.span[0]:.3f} to {scene.span[1]:.3f} s"]
+    lines += [f"impacts at other times: {', '.join(others[:8])} s"] if others else []
+    lines += ["robot    unknown, so not drawn: --robot names it" for arm in scene.arms if arm.robot is None]
+    return "\n".join(lines)
 
 
 def output_file(out: Path | None, bag: Path) -> Path:

@@ -9,32 +9,42 @@ asked for.
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.cli.numbers import real, whole
+from impact_aware.cli.options import add_options
+from impact_aware.cli.output import row, show
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.sampled_map import ImpactMap
-from impact_aware.json_text import json_text
+from impact_aware.parameters import Options, described
+from impact_aware.ranges import Range
 from impact_aware.robot import INERTIA_CHOICES
 from impact_aware.task import load_task
 from impact_aware.task.impact_positions import MAP_KIND, IntendedImpact, sample_impact_map
 
 
+@dataclass(frozen=True, kw_only=True)
+class SamplingOptions(Options):
+    """The task and the positions at which its impact map is sampled."""
+
+    file: Path = described(..., "map to write, .npz; within --out when that is given", metavar="FILE", positional=True)
+    task: str = described("hit_and_push", "task of one arm", metavar="NAME_OR_FILE")
+    object: str | None = described(None, "another of the task's objects")
+    half_width: float = described(0.05, "half width of the square of positions, m", metavar="M")
+    count: int = described(5, "positions per side", 2, 200)
+    shape: float = described(0.5, "shape of the basis functions", within=Range(1e-9, 1000.0))
+    method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
+    inertia: str = described("M+B_theta", "inertia in the impact map", choices=INERTIA_CHOICES)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="map to write, .npz; within --out when that is given")
-    parser.add_argument("--task", default="hit_and_push", metavar="NAME_OR_FILE", help="task of one arm (hit_and_push)")
-    parser.add_argument("--object", metavar="NAME", help="another of the task's objects")
-    parser.add_argument("--half-width", type=float, default=0.05, metavar="M", help="of the square of positions (0.05)")
-    parser.add_argument("--count", type=whole(2, 200), default=5, metavar="N", help="positions per side, >= 2 (5)")
-    parser.add_argument("--shape", type=real(1e-9, 1000.0), default=0.5, help="of the basis functions (0.5)")
-    parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
-    parser.add_argument("--inertia", default="M+B_theta", choices=INERTIA_CHOICES, help="default M+B_theta")
+    add_options(parser, SamplingOptions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise InvalidInputError("file", str(path), f"a file that can be written ({error.strerror})") from error
     summary["file"] = str(path)
-    print(json_text(summary) if args.json else format_summary(summary))
+    show(args, summary, lambda: format_summary(summary))
     return 0
 
 
@@ -114,9 +124,9 @@ def format_summary(summary: dict[str, Any]) -> str:
     for name in ("nominal", "beside_nominal"):
         entry = summary[name]
         lines += [
-            f"{name.replace('_', ' '):<15}  at     {_row(entry['place'])}  m",
-            f"{'':<15}  map    {_row(entry['map'])}  m/s",
-            f"{'':<15}  direct {_row(entry['direct'])}  m/s   difference {entry['difference']:.1e}",
+            f"{name.replace('_', ' '):<15}  at     {row(entry['place'])}  m",
+            f"{'':<15}  map    {row(entry['map'])}  m/s",
+            f"{'':<15}  direct {row(entry['direct'])}  m/s   difference {entry['difference']:.1e}",
         ]
     return "\n".join(lines)
 
@@ -149,7 +159,7 @@ def answer_position(path: Path, position: Array) -> dict[str, Any]:
 
 def format_answer(answer: dict[str, Any]) -> str:
     """The answer for people; with a note when the position was taken to the border of the map."""
-    lines = [f"object after    {_row(answer['object_velocity_after'])}  m/s in {answer['frame']}"]
+    lines = [f"object after    {row(answer['object_velocity_after'])}  m/s in {answer['frame']}"]
     if not answer["covered"]:
         spans = ", ".join(f"{name} {low:.4g}..{high:.4g}" for name, (low, high) in answer["sampled"].items())
         lines.append(f"not covered: the map was sampled over {spans}; this is the answer at its border")
@@ -165,7 +175,3 @@ def _compare(direct: IntendedImpact, sampled: ImpactMap, across: Array) -> dict[
         "direct": exact.tolist(),
         "difference": float(np.linalg.norm(interpolated - exact)),
     }
-
-
-def _row(values: list[float]) -> str:
-    return "  ".join(f"{value:9.4f}" for value in values)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.cli.output import keep
 from impact_aware.columns import ColumnFile, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import MODES
 from impact_aware.joint_columns import ColumnMap, Columns, check_angles, joint_columns, stacked, total_width
-from impact_aware.output_folder import write_whole
 from impact_aware.robot import RobotModel
 
 if TYPE_CHECKING:
@@ -99,14 +99,7 @@ def write_predictions(folder: Path, robot: RobotModel, prediction: BatchPredicti
     writer.writerow([*joints, "impulse_x", "impulse_y", "impulse_z", "mode"])
     rows = zip(prediction.velocity_after.tolist(), prediction.impulse.tolist(), prediction.mode, strict=True)
     writer.writerows([*velocity, *impulse, MODES[mode]] for velocity, impulse, mode in rows)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.getvalue(), replace=False)
-    except FileExistsError as error:
-        raise InvalidInputError("out", str(folder), f"a folder without {_PREDICTIONS}") from error
-    except OSError as error:
-        raise InvalidInputError("out", str(folder), f"a folder to write to ({error.strerror})") from error
-    return path
+    return keep(path, text.getvalue())
 
 
 def to_json(prediction: BatchPrediction) -> dict[str, Any]:

@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from impact_aware.cli.table_options import add_table_arguments, column_map
+from impact_aware.cli.options import add_options, chosen
+from impact_aware.cli.output import keep, show
+from impact_aware.contact.options import ContactOptions
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.touched_plane import TouchedPlane, touched_plane
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described, shared
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
 from impact_aware.robot import RobotModel
+from impact_aware.table_options import TableOptions
 
 _SURFACE = "surface.yaml"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the recording, the arm and which of its impacts are the taps."""
-    parser.add_argument("recording", type=Path, metavar="BAG", help="bag or table in which the tip taps the surface")
-    parser.add_argument("--robot", metavar="NAME_OR_URDF", help="profile or .urdf; else robot_description")
-    parser.add_argument("--topic", help="joint states of the arm; needed where several were recorded")
-    parser.add_argument("--contact-frame", metavar="FRAME", help="frame at the centre of the tip; else the tool frame")
-    parser.add_argument(
-        "--taps", nargs="+", type=int, metavar="N", help="which impacts, as analyze counts them; else all contacts"
+@dataclass(frozen=True, kw_only=True)
+class TapOptions(Options):
+    """The recording, the arm and which of its impacts are the taps."""
+
+    recording: Path = described(
+        ..., "bag or table in which the tip taps the surface", metavar="BAG", positional=True
     )
-    add_table_arguments(parser)
+    robot: str | None = shared(AnalysisOptions, "robot", None)
+    topic: str | None = described(None, "joint states of the arm; needed where several were recorded", metavar="TOPIC")
+    contact_frame: str | None = shared(ContactOptions, "contact_frame", None, text="frame at the centre of the tip")
+    taps: tuple[int, ...] | None = described(None, "which impacts, as analyze counts them", absent="all contacts")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_options(parser, TapOptions)
+    add_options(parser, TableOptions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,11 +50,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         ImpactAwareError: A recording that can't be read, or taps that make no plane.
     """
+    tables = TableOptions(**chosen(args, TableOptions))
     options = AnalysisOptions(
         robot=args.robot,
         topics=() if args.topic is None else (args.topic,),
-        columns=column_map(args),
-        degrees=args.degrees,
+        columns=tables.column_map(),
+        degrees=tables.degrees,
         contact_frame=args.contact_frame,
         ablation=False,
     )
@@ -54,16 +65,9 @@ def run(args: argparse.Namespace) -> int:
     radius = robot.tool_radius if frame == robot.tool_frame else 0.0
     plane = _plane(robot, frame, radius, impacts)
     content = {"normal": np.round(plane.normal, 6).tolist(), "point": np.round(plane.point, 6).tolist()}
-    written = None
-    if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        written = args.out / _SURFACE
-        try:
-            write_whole(written, yaml.safe_dump(content, sort_keys=False), replace=False)
-        except FileExistsError as error:
-            raise InvalidInputError("out", str(written), "a name that is free: an earlier surface stays") from error
+    written = None if args.out is None else keep(args.out / _SURFACE, yaml.safe_dump(content, sort_keys=False))
     found = _plain(plane, robot, impacts) | {"written": None if written is None else str(written)}
-    print(json_text(found) if args.json else _text(found))
+    show(args, found, lambda: _text(found))
     return 0
 
 

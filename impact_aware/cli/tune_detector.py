@@ -5,42 +5,44 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from impact_aware.cli.table_options import add_table_arguments, column_map, tell
+from impact_aware.cli.options import add_options, chosen
+from impact_aware.cli.output import keep, show, show_notes
 from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.joint_table import open_table
+from impact_aware.recordings.options import DEFAULT_DETECTOR
 from impact_aware.recordings.whole_recording import samples_in_bag, samples_in_table
 from impact_aware.robot import RobotModel
+from impact_aware.table_options import TableOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningOptions(Options):
+    """The recording, the detector and the wanted rate of false alarms."""
+
+    bag: Path = described(..., "bag or table of joint states without any impact", metavar="BAG", positional=True)
+    detector: str = described(DEFAULT_DETECTOR, "detector", choices=tuple(TUNABLE))
+    topic: str = described("joint_states", "topic of the joint states", metavar="TOPIC")
+    joints: tuple[str, ...] | None = described(None, "joints to watch", absent="those of the robot, else all")
+    robot: str | None = described(None, "robot profile, for its joints and the momentum observer")
+    begin: float = described(0.0, "samples before this time from the start are left out, s", metavar="S")
+    end: float | None = described(None, "samples after this time from the start are left out, s", metavar="S")
+    false_alarms_per_hour: float = described(0.1, "largest wanted rate of false alarms", metavar="RATE")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the recording, the detector and the wanted false-alarm rate."""
-    parser.add_argument("bag", type=Path, metavar="BAG", help="bag or table of joint states without any impact")
-    parser.add_argument("--detector", default="adaptive_window", help="one of " + ", ".join(TUNABLE))
-    parser.add_argument("--topic", default="joint_states", help="name of the joint states' topic")
-    parser.add_argument(
-        "--joints", nargs="+", metavar="NAME", help="joints to watch; those of the robot or all if left out"
-    )
-    parser.add_argument("--robot", help="robot profile, for its joints and for the momentum observer")
-    add_table_arguments(parser)
-    parser.add_argument(
-        "--begin", type=float, default=0.0, metavar="S", help="leave out what comes before, s from start"
-    )
-    parser.add_argument(
-        "--end", type=float, default=math.inf, metavar="S", help="leave out what comes after, s from start"
-    )
-    parser.add_argument(
-        "--false-alarms-per-hour", type=float, default=0.1, metavar="RATE", help="wanted at most (default: 0.1)"
-    )
+    """Declare the options."""
+    add_options(parser, TuningOptions)
+    add_options(parser, TableOptions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,17 +50,18 @@ def run(args: argparse.Namespace) -> int:
     robot = None if args.robot is None else RobotModel.from_profile(args.robot)
     joints = args.joints or (None if robot is None else list(robot.joint_names))
     if args.bag.suffix.lower() in TABLES:
-        chosen = column_map(args)
-        tell(open_table(args.bag, chosen, joints or (), degrees=args.degrees).notes)
-        names, samples = samples_in_table(args.bag, joints, chosen, degrees=args.degrees)
+        columns = TableOptions(**chosen(args, TableOptions)).column_map()
+        show_notes(open_table(args.bag, columns, joints or (), degrees=args.degrees).notes)
+        names, samples = samples_in_table(args.bag, joints, columns, degrees=args.degrees)
     else:
         with Bag(args.bag) as bag:
             names, samples = samples_in_bag(bag, args.topic, joints, degrees=args.degrees)
+    end = math.inf if args.end is None else args.end
     times = samples.times
-    kept = (times - times[0] >= args.begin) & (times - times[0] <= args.end)
+    kept = (times - times[0] >= args.begin) & (times - times[0] <= end)
     if not kept.any():
         raise InvalidInputError(
-            "--begin, --end", f"{args.begin} .. {args.end} s", f"a part of {times[-1] - times[0]:.1f} s"
+            "--begin, --end", f"{args.begin} .. {end} s", f"a part of {times[-1] - times[0]:.1f} s"
         )
     used = samples.rows(kept)
     tuning = tune(
@@ -71,10 +74,10 @@ def run(args: argparse.Namespace) -> int:
         robot=robot,
     )
     result = as_dict(tuning, names)
+    text = yaml.safe_dump(result, sort_keys=False)
     if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        write_whole(args.out / "detector.yaml", yaml.safe_dump(result, sort_keys=False))
-    print(json_text(result) if args.json else yaml.safe_dump(result, sort_keys=False).rstrip())
+        keep(args.out / "detector.yaml", text, replace=True)
+    show(args, result, text.rstrip())
     return 0
 
 

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import textwrap
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from impact_aware.cli.options import MOST, add_options
+from impact_aware.cli.output import keep_json, progress, show
 from impact_aware.errors import UnknownNameError
 from impact_aware.experiments.validation.check import KINDS, Check
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.registry import VALIDATIONS, run_validation
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described
 
-_BAR = 30
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationOptions(Options):
+    """The validations, and the size of the statistical ones."""
+
+    names: tuple[str, ...] = described((), "validations to run, or none for all", metavar="NAME", positional=True)
+    list: bool = described(False, "list the validations and end")
+    trials: int = described(200, "random impacts, where there are any", 0, MOST)
+    seed: int = described(0, "seed of every random draw", 0, MOST)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the names and the size of the statistical validations."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="validations to run; all when none is named")
-    parser.add_argument("--list", action="store_true", help="list the validations and end")
-    parser.add_argument("--trials", type=int, default=200, metavar="N", help="random impacts, where there are any; 200")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of every random draw; 0")
+    """Declare the options."""
+    add_options(parser, ValidationOptions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         UnknownNameError: A name that is not registered.
     """
     if args.list:
-        print(json_text({name: asdict(each) for name, each in VALIDATIONS.items()}) if args.json else format_list())
+        show(args, {name: asdict(each) for name, each in VALIDATIONS.items()}, format_list)
         return 0
     names = args.names or list(VALIDATIONS)
     for name in names:
@@ -42,32 +51,31 @@ def run(args: argparse.Namespace) -> int:
             raise UnknownNameError("validation", name, tuple(VALIDATIONS))
     context = ValidationContext(out=args.out, trials=args.trials, seed=args.seed)
     checks: list[Check] = []
-    for number, name in enumerate(names, start=1):
-        context.report = partial(_show_bar, f"[{number}/{len(names)}] {name}")
-        context.report(0.0)
-        start = time.monotonic()
-        found = run_validation(name, context)
-        checks += found
-        _clear_bar()
-        if not args.json:
-            print(f"{name}: {VALIDATIONS[name].summary} ({time.monotonic() - start:.1f} s)")
-            print(format_checks(found))
+    with progress(total=len(names), bar_format="{desc:<28} |{bar}| {percentage:3.0f} %", leave=False) as bar:
+        for number, name in enumerate(names, start=1):
+            context.report = partial(_advance, bar, number - 1)
+            bar.set_description(f"[{number}/{len(names)}] {name}")
+            start = time.monotonic()
+            found = run_validation(name, context)
+            checks += found
+            if not args.json:
+                bar.clear()
+                print(f"{name}: {VALIDATIONS[name].summary} ({time.monotonic() - start:.1f} s)")
+                print(format_checks(found))
     failed = [check for check in checks if not check.ok]
     result = {
         "ok": not failed,
         "checks": [check.as_dict() for check in checks],
         "figures": [str(path) for path in context.figures],
     }
-    if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        write_whole(args.out / "validate.json", json_text(result, indent=2) + "\n")
-    if args.json:
-        print(json_text(result))
-    else:
-        print(f"{len(checks) - len(failed)} of {len(checks)} checks hold")
-        for path in context.figures:
-            print(f"figure: {path}")
+    keep_json(args.out, "validate.json", result)
+    lines = [f"{len(checks) - len(failed)} of {len(checks)} checks hold"]
+    show(args, result, "\n".join([*lines, *(f"figure: {path}" for path in context.figures)]))
     return 1 if failed else 0
+
+
+def _advance(bar: tqdm[Any], begin: int, share: float) -> None:
+    bar.update(begin + share - bar.n)
 
 
 def format_list() -> str:
@@ -96,15 +104,3 @@ def format_checks(checks: list[Check]) -> str:
     for number, assumption in enumerate(assumptions, start=1):
         lines.append(textwrap.fill(assumption, 112, initial_indent=f"    [{number}] ", subsequent_indent="        "))
     return "\n".join(lines)
-
-
-def _show_bar(label: str, share: float) -> None:
-    if sys.stderr.isatty():
-        done = round(_BAR * share)
-        bar = "#" * done + "." * (_BAR - done)
-        print(f"\r\033[K{label:<28} {bar} {100.0 * share:3.0f} %", end="", file=sys.stderr, flush=True)
-
-
-def _clear_bar() -> None:
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -10,13 +10,14 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact
+from impact_aware.contact.options import ContactOptions
 from impact_aware.contact.shape_registry import SHAPES, shape_of
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.uncertainty import InputCovariance
-from impact_aware.parameters import described
+from impact_aware.parameters import described, shared
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
 
 
@@ -48,8 +49,8 @@ class Settings:
     )
     tool_radius: float = described(-1.0, "radius of the spherical tip, m; negative: the robot profile's", -1.0, 1.0)
     normal: list[float] = described([0.0, 0.0, 1.0], "unit vector from the obstacle into the robot, base frame")
-    friction: float = described(0.0, "Coulomb coefficient between tool and obstacle", 0.0, 10.0)
-    restitution: float = described(0.0, "coefficient of restitution", 0.0, 1.0)
+    friction: float = shared(ContactOptions, "friction", 0.0)
+    restitution: float = shared(ContactOptions, "restitution", 0.0)
     inertia: str = described("M+B_theta", "which inertia the impact sees", choices=INERTIA_CHOICES)
     method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
     object_name: str = described("box", "name of the free object")

@@ -14,49 +14,50 @@ Options of the command line go before what the file says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RADIUS, RESTITUTION, vector
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.contact.options import ContactOptions, ObjectOptions
+from impact_aware.errors import InvalidInputError
 from impact_aware.joint_columns import ColumnMap, column_map_of, completed, with_rate, with_time_unit
+from impact_aware.parameters import Options, described, from_mapping, shared
 from impact_aware.ranges import Range
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.resources import read_mapping
-from impact_aware.time_columns import RATE
+from impact_aware.table_options import TableOptions
 
 ENDING = ".impact.yaml"
 
-OFFSET = Range(-2.0, 2.0, "m")
 TIME = Range(-1e12, 1e12, "s")
 MOST_TIMES = 10_000
 
-_CONTACT = ("frame", "offset", "normal", "friction", "restitution", "tool_radius")
-_OBJECT = ("mass", "topic", "frame")
-_KNOWN = ("robot", "columns", "time_unit", "rate", "degrees", "impact_times", "contact", "object")
+
+@dataclass(frozen=True, kw_only=True)
+class _Recording(Options):
+    """Entries of the file."""
+
+    robot: str | None = described(None, "profile name, profile file or URDF; files relative to this one")
+    time_unit: str | None = shared(TableOptions, "time_unit", None)
+    rate: float | None = shared(TableOptions, "rate", None)
+    degrees: bool = shared(TableOptions, "degrees", False)
+    impact_times: tuple[float, ...] = described((), "times of the impacts on the joints' clock", within=TIME)
+    columns: dict | None = described(None, "columns of a table, as --columns has them")
+    contact: dict | None = described(None, "entries of the contact")
+    object: dict | None = described(None, "entries of the object")
 
 
-@dataclass(frozen=True)
-class FileOptions:
-    """What a file beside a recording says; None or empty where it is silent.
+@dataclass(frozen=True, kw_only=True)
+class FileOptions(ContactOptions, ObjectOptions):
+    """Entries of a file beside a recording; None or empty where it has none.
 
     Attributes:
         path: The file.
         robot: Profile name, profile file or URDF file.
         columns: Columns of a table, with the unit of its times, or the rate of its rows.
         degrees: Whether angles are in degrees.
-        impact_times: When the impacts were, s.
-        contact_frame: Robot frame that touches.
-        offset: (3,) Contact in that frame, m.
-        normal: (3,) From the obstacle into the robot, base frame.
-        friction: Coulomb's coefficient.
-        restitution: Coefficient of restitution.
-        tool_radius: Radius of a spherical tip, m.
-        object_mass: Of the free object that is hit, kg.
-        object_topic: Of its poses.
-        object_frame: Of TF.
+        impact_times: Times of the impacts, s.
     """
 
     path: Path
@@ -64,19 +65,10 @@ class FileOptions:
     columns: ColumnMap | None = None
     degrees: bool = False
     impact_times: tuple[float, ...] = ()
-    contact_frame: str | None = None
-    offset: tuple[float, float, float] | None = None
-    normal: tuple[float, float, float] | None = None
-    friction: float | None = None
-    restitution: float | None = None
-    tool_radius: float | None = None
-    object_mass: float | None = None
-    object_topic: str | None = None
-    object_frame: str | None = None
 
 
 def file_options(recording: Path) -> FileOptions | None:
-    """What stands in the file beside a recording; None without such a file.
+    """Read the file beside a recording; None without such a file.
 
     Raises:
         InvalidInputError: An entry that is not known, of another kind or out of range.
@@ -86,35 +78,24 @@ def file_options(recording: Path) -> FileOptions | None:
         path = recording.with_name(recording.name.split(".")[0] + ENDING)
     if not path.is_file() or recording.name.endswith(ENDING):
         return None
-    content = read_mapping("options", path)
-    _check_keys(path.name, content, _KNOWN)
-    contact, thing = _part(path, content, "contact", _CONTACT), _part(path, content, "object", _OBJECT)
-    columns = content.get("columns")
-    if columns is not None and not isinstance(columns, dict):
-        raise InvalidInputError(f"{path.name}: columns", repr(columns), "a mapping such as {time: t, q: joint_*_pos}")
-    chosen = None if columns is None else column_map_of({str(key): value for key, value in columns.items()})
-    unit = _text(path, content, "time_unit")
-    robot = _text(path, content, "robot")
+    own = from_mapping(_Recording, path.name, read_mapping("options", path))
+    contact = from_mapping(ContactOptions, f"{path.name}: contact", own.contact, "contact_")
+    thing = from_mapping(ObjectOptions, f"{path.name}: object", own.object, "object_")
+    if len(own.impact_times) > MOST_TIMES:
+        count = f"{len(own.impact_times)} times"
+        raise InvalidInputError(f"{path.name}: impact_times", count, f"a list of {MOST_TIMES} at most")
+    chosen = None if own.columns is None else column_map_of({str(key): each for key, each in own.columns.items()})
+    robot = own.robot
     if robot is not None and (path.parent / robot).is_file():
         robot = str(path.parent / robot)
-    degrees = content.get("degrees", False)
-    if not isinstance(degrees, bool):
-        raise InvalidInputError(f"{path.name}: degrees", repr(degrees), "true or false")
     return FileOptions(
         path=path,
         robot=robot,
-        columns=with_rate(with_time_unit(chosen, unit), _number(path, content, "rate", RATE)),
-        degrees=degrees,
-        impact_times=_times(path, content.get("impact_times")),
-        contact_frame=_text(path, contact, "frame"),
-        offset=_three(path, contact, "offset", OFFSET),
-        normal=_three(path, contact, "normal", None),
-        friction=_number(path, contact, "friction", FRICTION),
-        restitution=_number(path, contact, "restitution", RESTITUTION),
-        tool_radius=_number(path, contact, "tool_radius", RADIUS),
-        object_mass=_number(path, thing, "mass", OBJECT_MASS),
-        object_topic=_text(path, thing, "topic"),
-        object_frame=_text(path, thing, "frame"),
+        columns=with_rate(with_time_unit(chosen, own.time_unit), own.rate),
+        degrees=own.degrees,
+        impact_times=tuple(sorted(own.impact_times)),
+        **vars(contact),
+        **vars(thing),
     )
 
 
@@ -140,81 +121,26 @@ def common_option(name: str, files: Iterable[Path]) -> str | None:
     return next(iter(said), None)
 
 
+def completed_by(given: Mapping[str, Any], found: FileOptions | None) -> dict[str, Any]:
+    """Options of the contact and the object, by field: those given, completed by the file beside a recording."""
+    names = [field.name for kind in (ContactOptions, ObjectOptions) for field in fields(kind)]
+    return {name: given[name] if given.get(name) is not None else getattr(found, name, None) for name in names}
+
+
 def with_file_options(options: AnalysisOptions, found: FileOptions | None) -> AnalysisOptions:
-    """Options of an analysis, completed by what stands beside a recording.
+    """Options of an analysis, completed by the file beside a recording.
 
     Raises:
         InvalidInputError: Both together make no sense.
     """
     if found is None:
         return options
-    taken: dict[str, Any] = {}
-    for name in (
-        "robot", "contact_frame", "friction", "restitution", "tool_radius", "object_mass", "object_topic",
-        "object_frame",
-    ):  # fmt: skip
-        if getattr(options, name) is None and getattr(found, name) is not None:
-            taken[name] = getattr(found, name)
-    if found.normal is not None and options.normal is options.surface is options.surface_frame is None:
-        taken["normal"] = found.normal
-    if found.offset is not None and not any(options.offset):
-        taken["offset"] = found.offset
+    given = vars(options) | {"offset": options.offset if any(options.offset) else None}
+    taken = completed_by(given, found)
+    taken["offset"] = taken["offset"] or (0.0, 0.0, 0.0)
+    if options.surface is not None or options.surface_frame is not None:
+        taken["normal"] = options.normal
+    taken["robot"] = options.robot if options.robot is not None else found.robot
     taken["columns"] = completed(options.columns, found.columns)
     taken["degrees"] = options.degrees or found.degrees
     return replace(options, **taken)
-
-
-def _part(path: Path, content: dict[str, Any], name: str, known: tuple[str, ...]) -> dict[str, Any]:
-    part = content.get(name) or {}
-    if not isinstance(part, dict):
-        raise InvalidInputError(f"{path.name}: {name}", repr(part), "a mapping with " + ", ".join(known))
-    _check_keys(f"{path.name}: {name}", part, known)
-    return part
-
-
-def _check_keys(where: str, content: dict[str, Any], known: tuple[str, ...]) -> None:
-    for key in content:
-        if key not in known:
-            raise UnknownNameError(where, str(key), known)
-
-
-def _text(path: Path, content: dict[str, Any], name: str) -> str | None:
-    value = content.get(name)
-    if value is not None and (not isinstance(value, str) or not value):
-        raise InvalidInputError(f"{path.name}: {name}", repr(value), "a text")
-    return value
-
-
-def _number(path: Path, content: dict[str, Any], name: str, allowed: Range) -> float | None:
-    value = content.get(name)
-    if value is None:
-        return None
-    return _checked(path, name, value, allowed.check)
-
-
-def _checked(path: Path, name: str, value: Any, check: Callable[[str, Any], None]) -> float:
-    # bool is an int to Python, but `mass: yes` is a slip.
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidInputError(f"{path.name}: {name}", repr(value), "a number")
-    check(f"{path.name}: {name}", value)
-    return float(value)
-
-
-def _three(path: Path, content: dict[str, Any], name: str, allowed: Range | None) -> tuple[float, float, float] | None:
-    value = content.get(name)
-    if value is None:
-        return None
-    x, y, z = vector(f"{path.name}: {name}", value, 3).tolist()
-    if allowed is not None:
-        allowed.check(f"{path.name}: {name}", (x, y, z))
-    elif not (x or y or z):
-        raise InvalidInputError(f"{path.name}: {name}", value, "a vector that is not of zero length")
-    return x, y, z
-
-
-def _times(path: Path, value: Any) -> tuple[float, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list) or len(value) > MOST_TIMES:
-        raise InvalidInputError(f"{path.name}: impact_times", repr(value), f"a list of {MOST_TIMES} times at most, s")
-    return tuple(sorted(_checked(path, "impact_times", entry, TIME.check) for entry in value))

@@ -8,14 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RADIUS, RESTITUTION, vector
+from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation.registry import AGREEMENT, OFFLINE_ESTIMATORS
-from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.joint_columns import ColumnMap
+from impact_aware.parameters import described, shared
 from impact_aware.recordings.labels import label_of
 from impact_aware.robot import INERTIA_CHOICES
+from impact_aware.table_options import TableOptions
 
 DEFAULT_DETECTOR = "adaptive_window"
 
@@ -30,61 +32,44 @@ _CONTACT = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class AnalysisOptions:
-    """Options of an analysis; what is None is taken from the recording, or left at what the docstring says.
+@dataclass(frozen=True, kw_only=True)
+class AnalysisOptions(ContactOptions, ObjectOptions):
+    """Options of an analysis; what is None is taken from the recording, or has the default of its description.
 
     Attributes:
-        robot: Profile name, profile file or URDF file; `robot_description` of the recording when None.
-        topics: Joint-state topics; all when empty.
         columns: Columns of tables.
-        detector: Name of a detector, several with commas, or `all`; the first one found is the preferred one.
-        tuning: File from `impact-aware tune-detector`.
-        estimator: Name of the estimator of the velocity after, one of `OFFLINE_ESTIMATORS`.
-        method: Impact map.
-        inertia: Inertia that the impact sees.
-        friction: Coulomb's coefficient; of the surface file, else of the recorded prediction, else 0.
-        restitution: Coefficient of restitution; as `friction`.
-        contact_frame: Robot frame that touches; of the recorded prediction, else the tool frame.
-        offset: Contact in that frame, m.
-        tool_radius: Radius of a spherical tip, m; the robot's own for its tool frame.
-        normal: From the obstacle into the robot, base frame.
-        surface: YAML file of a plane.
-        surface_frame: TF frame whose z axis is the normal.
-        command_topic: Topic of the commands to a bag's joints; the one that ends in `commands` when None.
-        task: Task of several arms that hit at once, by name or file; the recorded one when None.
-        object_mass: Mass of the free object that is hit, kg; of the recorded prediction, else a fixed surface.
-        object_topic: Topic of the object's poses, odometry or twists; `object_pose` when None.
-        object_frame: TF frame of the object.
-        ablation: Predict with every inertia, with and without friction.
-        labels: Recording name -> label.
-        degrees: Whether recorded positions and velocities are in degrees, in place of radians.
+        labels: Recording name -> label, by which the ablation is grouped.
     """
 
-    robot: str | None = None
-    topics: tuple[str, ...] = ()
+    robot: str | None = described(
+        None, "profile name, profile file or URDF", absent="the recording's robot_description", metavar="NAME_OR_FILE"
+    )
+    topics: tuple[str, ...] = described(
+        (), "joint-state topic, several times", absent="all", flag="--topic", metavar="TOPIC", repeated=True
+    )
     columns: ColumnMap | None = None
-    detector: str = DEFAULT_DETECTOR
-    tuning: Path | None = None
-    estimator: str = DEFAULT_ESTIMATOR
-    method: str = DEFAULT_METHOD
-    inertia: str = "M+B_theta"
-    friction: float | None = None
-    restitution: float | None = None
-    contact_frame: str | None = None
-    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    tool_radius: float | None = None
-    normal: tuple[float, float, float] | None = None
-    surface: Path | None = None
-    surface_frame: str | None = None
-    command_topic: str | None = None
-    task: str | None = None
-    object_mass: float | None = None
-    object_topic: str | None = None
-    object_frame: str | None = None
-    ablation: bool = True
+    degrees: bool = shared(TableOptions, "degrees", False)
+    command_topic: str | None = described(
+        None, "topic of the commands to the joints", absent="the one that ends in commands", metavar="TOPIC"
+    )
     labels: dict[str, str] | None = None
-    degrees: bool = False
+    detector: str = described(DEFAULT_DETECTOR, f"{', '.join(DETECTORS)}, several with commas, or {ALL}")
+    tuning: Path | None = described(None, "what tune-detector wrote for that detector")
+    estimator: str = described(
+        DEFAULT_ESTIMATOR, "estimator of the velocity after the impact", choices=tuple(OFFLINE_ESTIMATORS)
+    )
+    offset: Vector = shared(ContactOptions, "offset", (0.0, 0.0, 0.0))
+    normal: Vector | None = shared(
+        ContactOptions, "normal", None, absent="that of predicted_jumps, else estimated from the jump"
+    )
+    surface: Path | None = described(None, "YAML of a plane: normal, friction, restitution")
+    surface_frame: str | None = described(None, "TF frame whose z axis is the normal", metavar="FRAME")
+    task: str | None = described(
+        None, "task of several arms that hit at once, by name or file", absent="the recorded one"
+    )
+    method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
+    inertia: str = described("M+B_theta", "inertia in the impact map", choices=INERTIA_CHOICES)
+    ablation: bool = described(True, "leave out predictions with the other inertias and without friction")
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense.
@@ -93,21 +78,10 @@ class AnalysisOptions:
             InvalidInputError: A number out of range.
             UnknownNameError: A name that is not known.
         """
+        super().__post_init__()
         for name in self.detectors:
             if name not in DETECTORS:
                 raise UnknownNameError("detector", name, (ALL, *DETECTORS))
-        if self.estimator not in OFFLINE_ESTIMATORS:
-            raise UnknownNameError("estimator", self.estimator, OFFLINE_ESTIMATORS)
-        impact_map(self.method)
-        if self.inertia not in INERTIA_CHOICES:
-            raise UnknownNameError("inertia", self.inertia, INERTIA_CHOICES)
-        ranges = {"friction": FRICTION, "restitution": RESTITUTION, "tool_radius": RADIUS, "object_mass": OBJECT_MASS}
-        for field, allowed in ranges.items():
-            if getattr(self, field) is not None:
-                allowed.check(field, getattr(self, field))
-        if self.normal is not None and not vector("normal", self.normal, 3).any():
-            raise InvalidInputError("normal", list(self.normal), "a vector that is not of zero length")
-        vector("offset", self.offset, 3)
         given = [name for name in ("normal", "surface", "surface_frame") if getattr(self, name) is not None]
         if len(given) > 1:
             raise InvalidInputError("normal", " and ".join(given), "one of normal, surface and surface_frame")

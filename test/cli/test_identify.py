@@ -327,7 +327,7 @@ def test_a_free_object_takes_part_in_the_impact(capsys, robot, recorded, tmp_pat
 
 def test_an_object_that_makes_no_sense_is_refused(capsys, table):
     for words, expected in (
-        (("--object-mass", -1), "mass >= 0"),
+        (("--object-mass", -1), "--object-mass: got '-1', expected a number, above 0"),
         (("--object-position", 0.5, 0, 0), "--object-mass"),
         (("--object-mass", 1, "--object-half-extents", 0.1, 0, 0.1), "lengths > 0"),
     ):
@@ -352,9 +352,21 @@ def test_a_plan_says_what_to_record(capsys, tmp_path):
     assert "expected error" in identify(capsys, *words)[1]
 
 
-def test_a_plan_takes_no_files_and_the_rest_needs_them(capsys):
-    assert "before any recording" in identify(capsys, "plan", "table.csv")[2]
+def test_each_quantity_has_its_own_options(capsys, table):
+    with pytest.raises(SystemExit, match="2"):
+        identify(capsys, "plan", table)
     assert "a table of impacts" in identify(capsys, "friction")[2]
+
+
+def test_intervals_have_the_wanted_confidence(capsys, table):
+    narrow, wide = (
+        json.loads(identify(capsys, "friction", table, "--confidence", level, "--json")[1]) for level in (0.5, 0.95)
+    )
+    assert (narrow["confidence"], wide["confidence"]) == (0.5, 0.95)
+    ends = [found["parameters"]["friction"] for found in (narrow, wide)]
+    width = [end["upper"] - end["lower"] for end in ends]
+    # Of a normal distribution 1.35 and 3.92 standard deviations.
+    assert width[1] / width[0] == pytest.approx(3.92 / 1.35, rel=0.15)
 
 
 def test_normal_and_friction_along_with_the_contact_point(capsys, table, tmp_path, recorded):
@@ -441,8 +453,7 @@ def test_a_tool_that_was_changed_between_recordings_is_told(capsys, robot, tmp_p
     found = json.loads(identify(capsys, "contact-point", *paths[:3], "--json")[1])["fits"][0]
     assert found["told"] and "odd_file" not in found
     np.testing.assert_allclose(found["offset"], centre, atol=2.0 * found["error_along"])
-    with pytest.raises(SystemExit, match="2"):
-        identify(capsys, "contact-point", "--json", paths[0], "--nonsense")
+    assert "--nonsense: got an unknown option" in identify(capsys, "contact-point", "--json", paths[0], "--nonsense")[2]
 
 
 def test_arm_and_frame_are_those_of_the_file_beside_the_recording(capsys, table, tmp_path):

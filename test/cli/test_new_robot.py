@@ -43,7 +43,7 @@ def test_the_profile_loads_from_the_folder_and_from_what_is_printed(capsys, tmp_
 def test_json_and_refusals(capsys, tmp_path):
     status, out, _ = command(capsys, URDF, "--json", "--out", tmp_path)
     assert status == 0 and json.loads(out)["written"].endswith(f"{URDF.stem}.yaml")
-    assert "a name that is free" in command(capsys, URDF, "--out", tmp_path)[2]
+    assert "earlier results stay" in command(capsys, URDF, "--out", tmp_path)[2]
     assert "existing URDF file" in command(capsys, tmp_path / "none.urdf")[2]
     assert "elbow" in command(capsys, URDF, "--joints", "elbow")[2]
     assert "without its ending" in command(capsys, URDF, "--name", "../x")[2]

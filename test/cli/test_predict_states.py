@@ -111,7 +111,7 @@ def test_people_get_a_summary_and_a_table(capsys, tmp_path, robot, states):
     before = written.read_bytes()
     assert "predictions.csv" in refused(capsys, path, *OPTIONS, "--out", tmp_path / "new" / "results")
     assert written.read_bytes() == before
-    assert "folder to write to" in refused(capsys, path, "--out", path / "below a file")
+    assert "a place that can be written" in refused(capsys, path, "--out", path / "below a file")
 
 
 def test_states_that_all_separate_have_no_impulse(capsys, tmp_path, states):
@@ -164,7 +164,7 @@ def test_bad_arrays_are_answered_in_one_line(capsys, tmp_path, states):
 def test_one_place_for_everything(capsys, tmp_path, states):
     np.savez(tmp_path / "states.npz", q=states[0], dq=states[1])
     path = tmp_path / "states.npz"
-    assert "states or dq, not both" in refused(capsys, path, "--dq", 1)
+    assert "--states or --dq, not both" in refused(capsys, path, "--dq", 1)
     assert "covariance" in refused(capsys, path, "--covariance", "some.json")
     assert "object-position" in refused(capsys, path, "--object-mass", 2.0)
     assert "friction" in refused(capsys, path, "--friction", -1)

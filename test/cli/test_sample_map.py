@@ -129,10 +129,10 @@ def test_bad_input_is_answered_in_one_line(capsys, tmp_path, saved):
     assert "can be written" in refused(capsys, "sample-map", saved / "below a file.npz", "--count", 2)
     assert "too close" in refused(capsys, "sample-map", new, "--count", 3, "--shape", 1e-5)
     assert not new.exists()
-    place = ["--place", 0.5, 0.1, 0.1]
+    place = ["--position", 0.5, 0.1, 0.1]
     assert "position: got nothing" in refused(capsys, "predict", "--map", saved)
-    assert "map: got nothing" in refused(capsys, "predict", *place)
-    assert "x y z" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1)
+    assert "--map: got nothing" in refused(capsys, "predict", *place)
+    assert "expected 3 arguments" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1)
     assert "a number" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1, "nan")
     assert "not both" in refused(capsys, "predict", "--map", saved, *place, "--q", 0)
     assert "a readable file" in refused(capsys, "predict", "--map", tmp_path / "none.npz", *place)

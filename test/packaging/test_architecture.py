@@ -23,7 +23,7 @@ LONGEST_FUNCTION = 80
 FOUNDATION = {
     "array_file", "arrays", "child_process", "column_names", "columns", "compiled", "errors", "joint_columns",
     "json_text", "library_settings", "output_folder", "parameters", "plugins", "ranges", "resources", "screen", "swing",
-    "text_layout", "time_columns", "transform_buffer", "worker_pool", "yaml_text",
+    "table_options", "text_layout", "time_columns", "transform_buffer", "worker_pool", "yaml_text",
 }  # fmt: skip
 
 SOURCES = {path.relative_to(PACKAGE): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}

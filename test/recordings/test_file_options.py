@@ -54,7 +54,7 @@ def test_a_robot_beside_it_is_found(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("frction: 0.3", r"trial.impact.yaml: got 'frction', expected one of robot, columns"),
+        ("frction: 0.3", r"trial.impact.yaml: got 'frction', expected one of robot, time_unit"),
         ("contact: {frction: 0.3}", "contact: got 'frction', expected one of frame"),
         ("contact: {friction: -0.3}", "friction: got -0.3, expected a number >= 0"),
         ("contact: {friction: yes}", "friction: got True, expected a number"),
@@ -62,11 +62,11 @@ def test_a_robot_beside_it_is_found(tmp_path):
         ("contact: {normal: [0, 0, 0]}", "normal: .*zero length"),
         ("contact: {normal: [0, 1]}", "normal: .*3 numbers"),
         ("contact: tool", "contact: got 'tool', expected a mapping"),
-        ("object: {mass: 0}", "mass: got 0, expected a number > 0"),
+        ("object: {mass: 0}", "mass: got 0.0, expected a number > 0"),
         ("impact_times: 1.2", "impact_times: got 1.2, expected a list"),
         ("impact_times: [a]", "impact_times: got 'a', expected a number"),
         ("degrees: 1", "degrees: got 1, expected true or false"),
-        ("time_unit: min", "time-unit: got 'min', expected one of s, ms, us, ns"),
+        ("time_unit: min", "time_unit: got 'min', expected one of s, ms, us, ns"),
         ("columns: t", "columns: got 't', expected a mapping"),
         ("columns: {speed: t}", "columns: got 'speed'"),
         ("robot: 3", "robot: got 3, expected a text"),

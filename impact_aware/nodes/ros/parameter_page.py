@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import fields
 
 from impact_aware.bringup.start import EXECUTABLES
+from impact_aware.contact.options import ContactOptions, ObjectOptions
 from impact_aware.control import ControlParameters
 from impact_aware.nodes.object_poses import ObjectPoseSettings
 from impact_aware.nodes.ros.readiness import ReadinessSettings
 from impact_aware.nodes.ros.realtime import RealtimeSettings
 from impact_aware.parameters import ParameterRow, parameter_rows
+from impact_aware.table_options import TableOptions
 
 NODES = (
     "impact_detector",
@@ -47,7 +50,24 @@ def page() -> str:
         if name == "rs_controller":
             lines += ["", "Of the controller itself (`impact_aware.control.ControlParameters`):", ""]
             lines += _table(parameter_rows(ControlParameters))
+    lines += ["", "## Contact, object and table", ""]
+    lines += ["Flags of `analyze`, `identify` and `predict`; keys of `NAME.impact.yaml` beside a recording `NAME`.", ""]
+    lines += ["| flag | key | range | what it is |", "|---|---|---|---|"]
+    for settings, section in ((ContactOptions, "contact"), (ObjectOptions, "object"), (TableOptions, "")):
+        lines += _shared_rows(settings, section)
     return "\n".join(lines) + "\n"
+
+
+def _shared_rows(settings: type, section: str) -> list[str]:
+    """Rows of options that commands and files beside recordings share."""
+    lines = []
+    for row, field in zip(parameter_rows(settings), fields(settings), strict=True):
+        key = f"{section}: {row.name.removeprefix(f'{section}_')}" if section else row.name
+        unit = field.metadata["within"].unit if field.metadata["within"] is not None else ""
+        text = ", ".join(filter(None, (row.text, unit)))
+        text += f"; default: {field.metadata['absent']}" if field.metadata["absent"] else ""
+        lines.append(f"| `--{row.name.replace('_', '-')}` | `{key}` | {_range(row)} | {text} |")
+    return lines
 
 
 def _table(rows: list[ParameterRow]) -> list[str]:

@@ -7,7 +7,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from impact_aware.cli.numbers import NumberParser
+from impact_aware.cli.options import NumberParser
 from impact_aware.errors import UnknownNameError
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
