@@ -31,9 +31,9 @@ _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 _MODE_NAMES = {number: name for name, number in MODES.items()}
 
 
-def impact_to_message(impact: Impact, types: MessageTypes, message: Any = None) -> Any:
-    """Library to message; into `message`, a fresh one, where it is given."""
-    message = types.new(TYPE) if message is None else message
+def impact_to_message(impact: Impact, types: MessageTypes) -> Any:
+    """Library to message."""
+    message = types.new(TYPE)
     write_stamp(message.header.stamp, impact.time)
     message.header.frame_id = impact.frame
     message.source = SOURCES[impact.source]
@@ -65,6 +65,18 @@ def impact_to_message(impact: Impact, types: MessageTypes, message: Any = None) 
     message.valid = impact.valid
     message.reason = impact.reason
     return message
+
+
+def write_answer(
+    response: Any, prediction: ImpactPrediction | PalmPrediction, joint_names: list[str], types: MessageTypes
+) -> None:
+    """Write a prediction into an answer of `PredictPostImpact`, a fresh one, but for its `prediction`."""
+    response.success = True
+    response.joint_names = joint_names
+    response.velocity_after = types.doubles(prediction.velocity_after)
+    response.impulse = types.doubles(prediction.impulse)
+    response.mode = prediction.mode
+    response.effective_mass = prediction.effective_mass
 
 
 def _contact_to_message(contact: ContactImpulse, types: MessageTypes) -> Any:

@@ -22,9 +22,8 @@ from impact_aware.contact.box import Box
 from impact_aware.contact.shape_registry import shape_named
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.jump_predictor import Prediction
-from impact_aware.messages.geometry import vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
-from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
+from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact, write_answer
 from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.stamps import seconds
 from impact_aware.messages.task import task_from_message
@@ -81,6 +80,7 @@ class JumpPredictorNode(Node):
         self._upright = robot.prefixed(settings.joint_prefix)
         self._robot = robot = self._upright.tilted(self._base.rotation)
         self._predictor = settings.predictor(robot)
+        self._names = list(robot.joint_names)
         self._request_order = JointOrder(robot.joint_names)
         self._event_order = JointOrder(robot.joint_names)
         self._estimates: EstimatePublisher | None = None
@@ -229,17 +229,14 @@ class JumpPredictorNode(Node):
         self, request: PredictPostImpact.Request, response: PredictPostImpact.Response
     ) -> PredictPostImpact.Response:
         try:
-            impact = self._answer(request)
-            response.success = True
+            self._answer(request, response)
         except ImpactAwareError as error:
             self._refused[REQUEST] += 1
-            response.success = False
             response.message = str(error)
-            impact = self._no_impact(error, source="service", time=0.0, time_to_impact=-1.0)
-        impact_to_message(impact, ROS, response.prediction)
         return response
 
-    def _answer(self, request: PredictPostImpact.Request) -> Impact:
+    def _answer(self, request: PredictPostImpact.Request, response: PredictPostImpact.Response) -> None:
+        """Fill in what the request has asked for."""
         self._check_base()
         predictor = self._predictor
         position, velocity = self._requested_state(request)
@@ -252,8 +249,11 @@ class JumpPredictorNode(Node):
             method=request.method or predictor.method,
             inertia=request.inertia or predictor.inertia,
         )
-        time = self._source.time if np.isfinite(self._source.time) else 0.0
-        return self._impact(prediction, position, source="service", time=time, time_to_impact=-1.0)
+        if request.details or request.covariance:
+            time = self._source.time if np.isfinite(self._source.time) else 0.0
+            impact = self._impact(prediction, position, source="service", time=time, time_to_impact=-1.0)
+            response.prediction = [impact_to_message(impact, ROS)]
+        write_answer(response, prediction.outcome, self._names, ROS)
 
     def _check_base(self) -> None:
         """Refuse to predict for a base that may stand anywhere."""
@@ -262,18 +262,16 @@ class JumpPredictorNode(Node):
 
     def _requested_contact(self, request: PredictPostImpact.Request) -> Contact:
         configured = self._predictor.contact
-        normal, offset = vector(request.normal), vector(request.offset)
         own = request.friction < 0.0 and request.restitution < 0.0
-        asked = (request.contact_frame, normal.any(), offset.any(), not own)
-        if request.use_tool_radius and not any(asked):
+        if own and not (request.contact_frame or len(request.normal) or len(request.offset)):
             return configured
         return Contact(
             frame=request.contact_frame or configured.frame,
-            normal=normal if normal.any() else configured.normal,
-            offset=offset,
+            normal=np.array(request.normal) if len(request.normal) else configured.normal,
+            offset=np.array(request.offset) if len(request.offset) else np.zeros(3),
             friction=configured.friction if request.friction < 0.0 else request.friction,
             restitution=configured.restitution if request.restitution < 0.0 else request.restitution,
-            radius=configured.radius if request.use_tool_radius else 0.0,
+            radius=0.0 if len(request.offset) else configured.radius,
         )
 
     def _requested_state(self, request: PredictPostImpact.Request) -> tuple[Array, Array]:
@@ -285,7 +283,7 @@ class JumpPredictorNode(Node):
                     "position", "nothing", f"a position, or joint_states within state_timeout, {limit:g} s: {last}"
                 )
             return self._source.position.copy(), self._source.velocity.copy()
-        names = list(request.joint_names or self._robot.joint_names)
+        names = request.joint_names or self._names
         if not self._request_order.locate(names):
             missing = ", ".join(self._request_order.missing)
             raise InvalidInputError("joint_names", names, f"names that include {missing}")

@@ -1,83 +1,122 @@
-"""What the predictor answers to a client, right or wrong."""
-
-from __future__ import annotations
+"""What the predictor answers to a client."""
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Vector3
 from impact_aware_msgs.msg import ContactImpulse, ImpactPrediction
 from impact_aware_msgs.srv import PredictPostImpact
-from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
+from predictor_arm import CONFIGURED, CONTACT, DOWN, HOME, NAMES, ROBOT, state
 
-from impact_aware.contact import Contact
+from impact_aware.contact.geometry import contact_point
 from impact_aware.impact import predict
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.ros.messages import stamp
-from impact_aware.robot import RobotModel
-
-ROBOT = RobotModel.from_profile("panda")
-HOME = np.array(ROBOT.profile.home)
-NAMES = list(ROBOT.joint_names)
-# Down onto the surface below: the node's configured normal points up.
-DOWN = np.linalg.pinv(ROBOT.frame_jacobian(HOME)) @ np.array([0.1, 0.0, -0.5, 0.0, 0.0, 0.0])
 
 
 @pytest.fixture
-def predictor(ros_context):
-    node = JumpPredictorNode()
-    yield node
-    node.destroy_node()
+def ask(harness):
+    """The answer to a request of the configured contact at HOME with DOWN, except for `fields`."""
+    node = harness(JumpPredictorNode, **CONFIGURED | {"object_mass": 0.0})
+
+    def ask(**fields):
+        return node.call(
+            "predict_post_impact", PredictPostImpact.Request(**{"position": HOME, "velocity": DOWN} | fields)
+        )
+
+    ask.node = node
+    return ask
 
 
-def ask(node: JumpPredictorNode, **fields: object) -> PredictPostImpact.Response:
-    """The answer to a request that leaves the contact as it is configured, except for `fields`."""
-    configured = {"friction": -1.0, "restitution": -1.0, "object_mass": -1.0, "use_tool_radius": True}
-    return node._on_request(PredictPostImpact.Request(**{**configured, **fields}), PredictPostImpact.Response())
+def whole(answer):
+    assert answer.success, answer.message
+    (prediction,) = answer.prediction
+    return prediction
 
 
-def show(node: JumpPredictorNode, position: np.ndarray, velocity: np.ndarray) -> None:
-    message = JointState(name=NAMES, position=position, velocity=velocity)
-    message.header.stamp = stamp(2.0)
-    node._source._receive(serialize_message(message))
+def test_the_answer_is_that_of_the_library(ask):
+    answer = ask()
+    expected = predict(ROBOT, HOME, DOWN, CONTACT, inertia="M")
+    assert (answer.success, answer.message, answer.mode) == (True, "", expected.mode)
+    np.testing.assert_array_equal(answer.velocity_after, expected.velocity_after)
+    np.testing.assert_array_equal(answer.impulse, expected.impulse)
+    assert answer.effective_mass == expected.effective_mass
+    assert answer.joint_names == NAMES and not answer.prediction
 
 
-def test_the_answer_is_that_of_the_library(predictor):
-    answer = ask(predictor, position=HOME, velocity=DOWN, friction=0.2, restitution=0.5)
-    contact = Contact("tool", np.array([0.0, 0.0, 1.0]), friction=0.2, restitution=0.5, radius=ROBOT.tool_radius)
-    assert (answer.success, answer.message) == (True, "")
-    np.testing.assert_array_equal(answer.prediction.velocity_after, predict(ROBOT, HOME, DOWN, contact).velocity_after)
-    assert answer.prediction.source == ImpactPrediction.SOURCE_SERVICE
-    assert list(answer.prediction.joint_names) == NAMES
+def test_details_are_the_whole_prediction(ask):
+    ask.node.send("joint_states", state(2.0))
+    answer = ask(details=True)
+    prediction = whole(answer)
+    assert prediction.source == ImpactPrediction.SOURCE_SERVICE and prediction.header.stamp == stamp(2.0)
+    np.testing.assert_array_equal(prediction.velocity_after, answer.velocity_after)
+    np.testing.assert_array_equal(prediction.position, HOME)
+    assert prediction.contacts[0].effective_mass == answer.effective_mass
+    assert prediction.contacts[0].mode == ContactImpulse.MODE_SLIDE and answer.mode == "slide"
+    assert not len(prediction.velocity_after_covariance)
 
 
-def test_only_a_free_object_is_named_as_the_obstacle(predictor):
-    fixed = ask(predictor, position=HOME, velocity=DOWN).prediction
-    free = ask(predictor, position=HOME, velocity=DOWN, object_mass=1.0).prediction
+def test_a_request_replaces_only_what_it_gives(ask):
+    def contact(**fields):
+        return whole(ask(details=True, **fields)).contacts[0]
+
+    def point(**fields):
+        place = contact(**fields).point
+        return np.array([place.x, place.y, place.z])
+
+    for given in ({}, {"friction": 0.1}, {"restitution": 0.0}):
+        expected = {"friction": 0.35, "restitution": 0.45} | given
+        made = contact(**given)
+        assert {"friction": made.friction, "restitution": made.restitution} == expected
+    tip = contact_point(ROBOT, HOME, CONTACT)
+    np.testing.assert_allclose(point(friction=0.1), tip, atol=1e-12)
+    np.testing.assert_allclose(point(normal=[0.0, 0.0, 2.0]), tip + 0.02 * (CONTACT.normal - [0, 0, 1]), atol=1e-12)
+    bare, moved = point(offset=[0.0] * 3), point(offset=[0.05, 0.0, 0.0])
+    np.testing.assert_allclose(bare, tip + 0.02 * CONTACT.normal, atol=1e-12)
+    np.testing.assert_allclose(moved - bare, 0.05 * ROBOT.placement(HOME).rotation[:, 0], atol=1e-12)
+    assert contact(contact_frame="panda_link7").frame == "panda_link7" and contact().frame == "tool"
+    assert whole(ask(details=True, inertia="M+B_theta")).inertia == "M+B_theta"
+    assert whole(ask(details=True, method="frictionless")).method == "frictionless"
+
+
+def test_only_a_free_object_is_named_as_the_obstacle(ask):
+    fixed, free = whole(ask(details=True)), whole(ask(details=True, object_mass=1.0))
     assert (fixed.object, fixed.contacts[0].obstacle) == ("", "")
-    assert (free.object, free.contacts[0].obstacle) == ("box", "box")
+    assert (free.object, free.contacts[0].obstacle) == ("parcel", "parcel")
 
 
-def test_joints_may_come_in_any_order_with_others_between_them(predictor):
+def test_joints_may_come_in_any_order_with_others_between_them(ask):
     names = [*reversed(NAMES), "panda_finger_joint1"]
-    shuffled = ask(predictor, joint_names=names, position=[*HOME[::-1], 0.04], velocity=[*DOWN[::-1], 0.0]).prediction
-    ordered = ask(predictor, position=HOME, velocity=DOWN).prediction
-    np.testing.assert_array_equal(shuffled.velocity_after, ordered.velocity_after)
+    shuffled = ask(joint_names=names, position=[*HOME[::-1], 0.04], velocity=[*DOWN[::-1], 0.0])
+    np.testing.assert_array_equal(shuffled.velocity_after, ask().velocity_after)
+    assert shuffled.joint_names == NAMES
 
 
-def test_without_a_state_the_latest_joint_states_are_taken(predictor):
-    assert "position" in ask(predictor).message
-    show(predictor, HOME, DOWN)
-    answer = ask(predictor)
-    assert answer.success
-    np.testing.assert_array_equal(answer.prediction.velocity_before, DOWN)
-    assert answer.prediction.header.stamp == stamp(2.0)
+def test_without_a_state_the_latest_joint_states_are_taken(ask):
+    nothing = {"position": [], "velocity": []}
+    assert "joint_states" in ask(**nothing).message
+    ask.node.send("joint_states", state(2.0, HOME + 0.1))
+    taken = whole(ask(details=True, **nothing))
+    np.testing.assert_array_equal(taken.position, HOME + 0.1)
+    assert taken.header.stamp == stamp(2.0)
 
 
-def test_an_arm_that_goes_away_keeps_its_velocity(predictor):
-    prediction = ask(predictor, position=HOME, velocity=-DOWN).prediction
-    assert prediction.contacts[0].mode == ContactImpulse.MODE_SEPARATE
-    np.testing.assert_array_equal(prediction.velocity_after, -DOWN)
+def test_an_arm_that_goes_away_keeps_its_velocity(ask):
+    answer = ask(velocity=-DOWN)
+    assert answer.success and answer.mode == "separate" and not np.any(answer.impulse)
+    np.testing.assert_array_equal(answer.velocity_after, -DOWN)
+
+
+def test_a_covariance_is_computed_where_it_is_asked_for_and_there_are_deviations(harness):
+    asked = {"position": HOME, "velocity": DOWN}
+    lengths = []
+    for deviation in (0.0, 0.01):
+        node = harness(JumpPredictorNode, velocity_std=deviation, motor_inertia_std=0.0)
+        assert not node.call("predict_post_impact", PredictPostImpact.Request(**asked)).prediction
+        prediction = whole(node.call("predict_post_impact", PredictPostImpact.Request(covariance=True, **asked)))
+        lengths.append((len(prediction.velocity_after_covariance), len(prediction.contacts[0].impulse_covariance)))
+    assert lengths == [(0, 0), (49, 9)]
+    covariance = np.array(prediction.velocity_after_covariance).reshape(7, 7)
+    np.testing.assert_allclose(covariance, covariance.T, atol=1e-15)  # rounding of a product and its transpose
+    assert np.linalg.eigvalsh(covariance)[0] > -1e-12  # of a positive semidefinite matrix, but for rounding
 
 
 @pytest.mark.parametrize(
@@ -91,16 +130,20 @@ def test_an_arm_that_goes_away_keeps_its_velocity(predictor):
         ({"joint_names": NAMES[1:]}, "joint_names"),
         ({"friction": float("nan")}, "friction"),
         ({"restitution": 1.5}, "restitution"),
-        ({"normal": Vector3(x=float("nan"))}, "normal"),
+        ({"normal": [float("nan"), 0.0, 1.0]}, "normal"),
+        ({"normal": [0.0, 1.0]}, "normal"),
+        ({"normal": [0.0, 0.0, 0.0]}, "normal"),
+        ({"offset": [0.0, 1.0]}, "offset"),
         ({"object_mass": float("inf")}, "mass"),
         ({"contact_frame": "nose"}, "frame"),
         ({"inertia": "B"}, "inertia"),
         ({"method": "guess"}, "method"),
     ],
 )
-def test_a_wrong_request_is_refused_in_one_line_that_names_the_field(predictor, wrong, field):
-    answer = ask(predictor, **{"position": HOME, "velocity": DOWN, **wrong})
-    assert not answer.success
-    assert field in answer.message.partition(":")[0]
-    assert "\n" not in answer.message
-    assert not answer.prediction.valid and answer.prediction.reason == answer.message
+def test_a_wrong_request_is_refused_in_one_line_that_names_the_field(ask, wrong, field):
+    answer = ask(details=True, **wrong)
+    assert not answer.success and field in answer.message.partition(":")[0] and "\n" not in answer.message
+    assert not len(answer.velocity_after) and not answer.prediction
+    # Who asked knows: no warning.
+    assert ask.node.refused() == {"request": 1}
+    assert "no joint_states yet" in ask.node.status()[1]

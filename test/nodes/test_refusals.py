@@ -9,7 +9,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, PoseStamped, Vector3
 from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction, ReferenceField
-from impact_aware_msgs.srv import PredictPostImpact, SetTask
+from impact_aware_msgs.srv import SetTask
 
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.impact_markers import ImpactMarkersNode
@@ -75,20 +75,6 @@ def test_the_predictor_keeps_the_place_of_the_object_when_another_is_not_finite(
     np.testing.assert_array_equal(predictor._predictor.object_position, [0.6, 0.0, 0.1])
     assert refused(predictor) == {"object_pose not usable": 1}
     assert predictor._status()[0] == DiagnosticStatus.WARN
-
-
-def test_the_predictor_counts_impacts_without_its_joints_once_each(predictor):
-    for sequence in (1, 1, 2):
-        # The same event again only adds its meaning.
-        predictor._on_impact(ImpactEvent(sequence=sequence, joint_names=["elbow"], position=[0.0]))
-    assert refused(predictor) == {"impact without the joints": 2}
-
-
-def test_the_predictor_counts_what_it_answers_no_to_without_a_warning(predictor):
-    request = PredictPostImpact.Request(position=[0.0], velocity=[0.0])
-    assert not predictor._on_request(request, PredictPostImpact.Response()).success
-    assert refused(predictor) == {"request": 1}
-    assert "no joint_states yet" in predictor._status()[1], "what it warns of is not the request"
 
 
 def test_the_predictor_waits_for_a_robot_in_so_many_words(ros_context, monkeypatch):

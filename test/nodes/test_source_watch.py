@@ -155,10 +155,9 @@ def test_a_request_without_a_state_is_answered_from_a_recent_one_only(ros_contex
     monkeypatch.setattr(joint_state_source, "time", clock)
     node, source = _watching(JumpPredictorNode, state_timeout=0.2)
     arm = Arm(node, source, clock)
-    request = {"friction": -1.0, "restitution": -1.0, "object_mass": -1.0, "use_tool_radius": True}
 
     def ask(**state):
-        return node._on_request(PredictPostImpact.Request(**request, **state), PredictPostImpact.Response())
+        return node._on_request(PredictPostImpact.Request(**state), PredictPostImpact.Response())
 
     arm.show()
     clock.now += 0.19
