@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -493,3 +494,30 @@ def test_controller_and_plant_agree_on_what_the_arms_are_commanded_by() -> None:
     two = dual_arm_graph(DualArmOptions(command_interface="local_law"))
     assert {own.name for own in two if "command_interface" in own.parameters} == taking
     assert not any("command_interface" in own.parameters for own in by_name(SingleArmOptions()).values())
+
+
+OTHER_THAN_DECLARED = {
+    ("impact_markers", "legend_position"),
+    ("sim_robot", "encoder_resolution"),
+    ("sim_robot", "position_noise"),
+    ("sim_robot", "velocity_noise"),
+    ("sim_robot", "delay"),
+}
+"""What the files of parameters set to something else than what the nodes declare."""
+
+
+@pytest.mark.parametrize("file", ["single_arm.yaml", "dual_arm.yaml"])
+def test_the_parameter_file_repeats_what_is_declared_but_for_what_is_meant_to_differ(file: str) -> None:
+    content = yaml.safe_load((ROOT / "config" / file).read_text())
+    # docs/parameters.md is written from the declarations.
+    sections = (ROOT / "docs" / "parameters.md").read_text().split("\n## ")
+    declared = {
+        (section.partition("\n")[0], name): default.strip('"')
+        for section in sections
+        for name, default in re.findall(r"^\| `(\w+)` \| \S+ \| `([^`]*)` \|", section, flags=re.MULTILINE)
+    }
+    for key, entry in content.items():
+        node = key.rpartition("/")[2]
+        for name, value in entry["ros__parameters"].items():
+            same = str(value) == declared[node, name]
+            assert same != ((node, name) in OTHER_THAN_DECLARED), (node, name, value, declared[node, name])

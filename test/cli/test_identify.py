@@ -508,3 +508,21 @@ def test_a_plan_for_an_arm_whose_motors_nobody_knows_says_what_it_took(capsys, t
 def test_options_that_a_quantity_does_not_read_are_refused(capsys, table, words, refused):
     status, out, err = identify(capsys, words[0], *(() if words[0] == "plan" else (table,)), *words[1:])
     assert (status, out) == (2, "") and err.count("\n") == 1 and f"{refused}: got" in err
+
+
+def test_the_confidence_of_the_intervals_is_the_one_that_is_given(capsys, table, tmp_path):
+    course = central_impact(make_force_model("viscoelastic", stiffness=3e4, damping=4e5), 3.0, 0.12)
+    times = np.arange(-1e-3, 1.2 * course.time[-1], 4e-5)
+    force = np.interp(times, course.time, course.force, left=0.0, right=0.0)
+    force += 0.5 * np.random.default_rng(4).standard_normal(len(times))
+    path = tmp_path / "force.csv"
+    np.savetxt(path, np.column_stack([times, force]), delimiter=",", header="time,force", comments="")
+    contact = ("contact", path, "--effective-mass", 3, "--approach-speed", 0.12)
+    for words, name in ((("friction", table), "friction"), (contact, "stiffness")):
+        widths = []
+        for confidence in (0.5, 0.99):
+            found = json.loads(identify(capsys, *words, "--confidence", confidence, "--json")[1])
+            assert found["confidence"] == confidence
+            widths.append(found["parameters"][name]["upper"] - found["parameters"][name]["lower"])
+        # Student's t of 0.5 and of 0.99 is 0.7 and 2.6 where there are many figures.
+        assert widths[1] > 3.0 * widths[0]

@@ -59,7 +59,7 @@ def set_stamp(stamp: Any, time: float) -> None:
     stamp.sec, stamp.nanosec = int(time), round(1e9 * (time % 1.0))
 
 
-def write_recording(path: Path, namespaces: tuple[str, ...] = ("",)) -> Path:
+def write_recording(path: Path, namespaces: tuple[str, ...] = ("",), bases: tuple[str, ...] = ()) -> Path:
     """A Panda that hits a box at 1.5 s and goes on with the predicted velocity, sampled at 1 kHz."""
     panda = RobotModel.from_profile("panda")
     velocity = np.array([0.1, -0.25, -0.9, -0.3, 0.5, 0.15, -1.3])
@@ -95,6 +95,13 @@ def write_recording(path: Path, namespaces: tuple[str, ...] = ("",)) -> Path:
             writer.write(connections[topic], round(1e9 * time), raw)
 
         connections: dict[str, Any] = {}
+        for number, name in enumerate(bases, start=1):
+            transform = blank("geometry_msgs/msg/TransformStamped")
+            transform.header.frame_id, transform.child_frame_id = "world", f"{name}/base"
+            transform.transform.translation.y, transform.transform.rotation.w = float(number), 1.0
+            placed = blank("tf2_msgs/msg/TFMessage")
+            placed.transforms = [transform]
+            write("/tf_static", placed, BEGIN)
         for namespace in namespaces:
             for index in range(round(1000 * (END - BEGIN)) + 1):
                 time = BEGIN + 1e-3 * index
@@ -219,7 +226,9 @@ def test_recordings_without_states_or_impacts_say_so(tmp_path, monkeypatch, caps
 
 @pytest.mark.slow
 def test_two_arms_are_drawn_side_by_side(tmp_path, capsys):
-    bag = write_recording(tmp_path / "bag", ("/left", "/right"))
+    bag = write_recording(tmp_path / "bag", ("/left", "/right"), bases=("left", "right"))
     status, said, _ = run(capsys, str(bag), "--out", str(tmp_path / "two.png"), "--json")
     assert status == 0
     assert [arm["arm"] for arm in json.loads(said)["arms"]] == ["left", "right"]
+    with Bag(bag) as opened:
+        assert [arm.base.translation.tolist() for arm in read_scene(opened).arms] == [[0, 1, 0], [0, 2, 0]]

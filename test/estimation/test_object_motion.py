@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.object_motion import ObjectTrack, object_motion
+from impact_aware.estimation.object_motion import SAME_CLOCK, ObjectTrack, object_motion
 
 BEFORE, AFTER = np.array([0.05, -0.02, 0.0]), np.array([0.45, 0.3, -0.04])
 TURN = np.array([0.1, -0.2, 1.3])
@@ -73,3 +73,14 @@ def test_too_short_a_track_is_refused():
         object_motion(tracked(), 2.99)
     with pytest.raises(InvalidInputError, match="before anything else happens"):
         object_motion(tracked(), 1.0, until=1.015)
+
+
+def test_a_gentle_push_begins_when_the_arm_was_hit_and_no_surer():
+    """Where the track hardly bends, the onset is known by the clock alone: to 2 ms."""
+    rng = np.random.default_rng(2)
+    times = np.arange(0.5, 1.5, 1.0 / 150.0)
+    positions = AT + (times[:, None] - 1.0) * BEFORE + 3e-4 * rng.standard_normal((len(times), 3))
+    found = object_motion(ObjectTrack(times, positions), 1.0)
+    assert found.same_clock
+    # Beside it stands a tenth of a sample, 0.67 ms.
+    assert found.onset_error == pytest.approx(np.hypot(SAME_CLOCK, 0.67e-3), rel=0.1)

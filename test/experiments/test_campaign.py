@@ -21,6 +21,7 @@ from impact_aware.experiments.campaign_plan import plan
 from impact_aware.experiments.campaign_store import CampaignStore
 from impact_aware.experiments.judgement import cause_class
 from impact_aware.experiments.random_setup import RandomSetup, plan_random
+from impact_aware.impact.sampled_map import ImpactMap
 
 NOISE = Disturbances()
 OPTIONS = RunOptions()
@@ -199,3 +200,22 @@ def test_refuses_impossible_plans(arguments, error):
         plan(*arguments)
     with pytest.raises(UnknownNameError, match="controller"):
         plan("hit-and-push", 1, ["best"])
+
+
+@pytest.mark.parametrize("note", ["mass", "task"])
+def test_a_kept_map_of_another_mass_or_task_is_not_used(tmp_path, brief, monkeypatch, note):
+    options = RunOptions(impact_map="sampled", maps=str(tmp_path))
+    setup = plan("hit-and-push", 1, ["proposed"])[0]
+    keep_maps([setup], options)
+    path = tmp_path / f"impact_map_{setup.object}.npz"
+    kept = ImpactMap.load(path)
+    sampled = []
+    monkeypatch.setattr(campaign, "sample_impact_map", lambda intended: sampled.append(intended) or kept)
+    for changed, count in ((kept.notes[note], 0), ({"mass": 9.0, "task": "another"}[note], 1)):
+        kept.notes = {**kept.notes, note: changed}
+        path.unlink()
+        kept.save(path)
+        campaign._sampled_map.cache_clear()
+        simulate(setup, options)
+        campaign._sampled_map.cache_clear()
+        assert len(sampled) == count

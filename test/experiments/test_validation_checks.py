@@ -5,10 +5,12 @@ import math
 
 import pytest
 
+from impact_aware.cli import validate
 from impact_aware.cli.main import main
 from impact_aware.cli.validate import format_checks
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.validation import VALIDATIONS, Check, run_validation
+from impact_aware.experiments.validation import detection_delay as delay_module
 from impact_aware.experiments.validation.check import KINDS, Source
 from impact_aware.experiments.validation.context import ValidationContext
 
@@ -127,3 +129,18 @@ def test_unknown_names_and_empty_trials_are_refused(capsys):
     assert "expected one of" in capsys.readouterr().err
     with pytest.raises(InvalidInputError, match="trials"):
         ValidationContext(trials=0)
+
+
+def test_a_check_that_fails_ends_the_command_with_1(monkeypatch, capsys):
+    failed = Source("paper", "aim").at_most("quantity", 1.0, 2.0)
+    monkeypatch.setattr(validate, "run_validation", lambda name, context: [failed])
+    assert main(["validate", "viscoelastic", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["ok"] is False
+
+
+def test_of_several_delays_the_longest_is_reported(monkeypatch):
+    delays = iter([2e-3, 1e-3, 3.5e-3, 1e-3, 4.5e-3, 2e-3])
+    monkeypatch.setattr(delay_module, "_impact", lambda arm, approach: None)
+    monkeypatch.setattr(delay_module, "_delay", lambda run, parameters: next(delays))
+    found = run_validation("detection-delay", ValidationContext())
+    assert [(check.computed, check.ok) for check in found] == [(pytest.approx(3.5), True), (pytest.approx(4.5), False)]

@@ -35,8 +35,10 @@ from operators import OPERATORS, PROVIDER  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "mutation"
-ROOMS = ("robot", "impact", "control", "detection", "report", "recordings")
-"""Without a room on the command line."""
+ROOMS = tuple(
+    sorted(path.name for path in (ROOT / "impact_aware").iterdir() if (ROOT / "test" / path.name / "").is_dir())
+)
+"""Rooms that have tests of their own: all, without one on the command line."""
 
 KEPT = re.compile(
     r"AddNot|NumberReplacer|ZeroIterationForLoop|Replace(And|Or|True|False|Break|Continue)With\w+"

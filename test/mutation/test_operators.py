@@ -13,6 +13,10 @@ from cosmic_ray.work_item import MutationSpec  # noqa: E402
 from operators import DropStatement, DropTerm, DropTranspose, OtherFunction, SwapArguments  # noqa: E402
 
 
+def test_every_room_is_mutated() -> None:
+    assert {"cli", "control", "estimation", "experiments", "nodes", "render", "simulation"} <= set(mutate.ROOMS)
+
+
 @pytest.mark.parametrize(
     ("operator", "before", "after"),
     [

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.geometry import Contact, contact_jacobian
+from impact_aware.estimation import estimate
 from impact_aware.impact.predictor import predict
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.recordings.ablation import ablate, group
@@ -14,6 +15,7 @@ from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.impact_explanation import explain
 from impact_aware.recordings.impact_finder import FoundImpact
+from impact_aware.recordings.impact_fit import BEFORE as BEFORE_FITS
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedPrediction
 from impact_aware.recordings.results import ArmAnalysis
@@ -268,3 +270,21 @@ def test_an_uncertain_time_makes_the_velocity_after_uncertain(explained, robot, 
     late = replace(found, window=window, event=replace(found.event, time_std=1e-3))
     error = explained(found=late, normal=(0.0, 0.6, 0.8)).estimate.standard_error
     np.testing.assert_allclose(error, 8e-3, rtol=0.05)
+
+
+@pytest.mark.parametrize(("following", "factor"), [(0.2, 1.0), (0.05, 2.0), (0.025, 4.0)])
+def test_an_event_soon_after_makes_the_velocity_after_less_certain(robot, truth, following, factor):
+    """In the error of an estimate that does not count the shaking itself: it grows as one over the time."""
+    source = ArmSource("left", "/left/joint_states", robot.joint_names, robot)
+    options = AnalysisOptions(estimator="parabola", ablation=False, normal=(0.0, 0.6, 0.8))
+    impact = explain(
+        found_impact(robot, truth), source, options, Surroundings(), file=Path("one"), index=0, label="",
+        previous=None, following=TIME + following,
+    )  # fmt: skip
+    window = impact.window
+    usual = estimate(
+        window.times, window.positions, TIME, method="parabola", impact_time_error=1e-4, until=TIME + following,
+        before=BEFORE_FITS[0],
+    )  # fmt: skip
+    np.testing.assert_allclose(impact.estimate.standard_error, factor * usual.standard_error, rtol=1e-6)
+    assert any("less well" in note for note in impact.notes) == (factor > 1.0)

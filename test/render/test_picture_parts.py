@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ from impact_aware.markers import SceneMarkers, style
 from impact_aware.records import ContactImpulse, Impact, Outcome
 from impact_aware.render import picture
 from impact_aware.render.base_placement import base_placements
+from impact_aware.render.camera import Camera
 from impact_aware.render.jump_chart import draw_jump
 from impact_aware.render.recorded_scene import RecordedArm, RecordedScene
 from impact_aware.render.robot_shape import RobotShape
@@ -119,7 +121,7 @@ def scene_of(*impacts, outcome=None, time=7.02):
         if outcome is not None:
             scene.add_outcome(outcome)
         name = f"arm{number}" if len(impacts) > 1 else ""
-        arms.append(RecordedArm(name, scene, None, RobotShape(()), None, None, "base"))
+        arms.append(RecordedArm(name, scene, None, RobotShape(()), None, pin.SE3.Identity(), "base"))
     return RecordedScene(time, (0.0, 9.0), (7.0,), tuple(arms))
 
 
@@ -145,3 +147,28 @@ def test_the_words_above_the_picture():
 )
 def test_the_title_says_when(impact, time, words):
     assert picture._title(scene_of(impact, time=time)) == words
+
+
+def test_a_picture_moves_with_the_base_of_its_arm(monkeypatch, tmp_path):
+    """The markers, the near view and the robot stand where the base puts them."""
+    looked_at = []
+
+    def camera(target, *others, **named):
+        looked_at.append(target)
+        return Camera(target, *others, **named)
+
+    monkeypatch.setattr(picture, "Camera", camera)
+    shift = np.array([0.4, -0.3, 0.2])
+    hit = scene_of(replace(IMPACT, contacts=(replace(IMPACT.contacts[0], normal=np.array([0.0, 1.0, 0.0])),)))
+    shape = SimpleNamespace(triangles=lambda robot, q: np.array([[[0.0, 0.0, 0.0], [1.5, 0.0, 0.0], [0.0, 1.5, 1.5]]]))
+    alone = RecordedArm("", SceneMarkers(), SimpleNamespace(), shape, np.zeros(2), pin.SE3.Identity(), "base")
+    for arm in (hit.arms[0], alone):
+        looked_at.clear()
+        for base in (pin.SE3.Identity(), pin.SE3(np.eye(3), shift)):
+            scene = SceneMarkers()
+            if arm.scene.impact is not None:
+                scene.add_impact(arm.scene.impact)
+            picture.draw_scene(replace(hit, arms=(replace(arm, scene=scene, base=base),)), tmp_path / "a.png")
+        half = len(looked_at) // 2
+        assert half == (2 if arm is not alone else 1)
+        np.testing.assert_allclose(np.subtract(looked_at[half:], looked_at[:half]), [shift] * half, atol=1e-12)

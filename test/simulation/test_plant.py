@@ -266,12 +266,13 @@ def test_a_table_that_leans_carries_the_object_along_its_face(robot):
     np.testing.assert_allclose(slid[0.1], -distance * np.array([0.0, np.cos(0.15), np.sin(0.15)]), atol=1e-3)
 
 
-def test_a_belt_carries_the_object_until_a_tool_meets_it(robot):
-    """Along a table that leans, too; then the belt stands, and friction brings the object to rest."""
+@pytest.mark.parametrize("yaw", [0.0, 2.0])
+def test_a_belt_carries_the_object_until_a_tool_meets_it(robot, yaw):
+    """Along a table that leans and is turned, too; then the belt stands, and friction brings the object to rest."""
     push = load_task("hit_and_push")
-    rpy = (0.1, 0.0, 0.0)
+    rpy = (0.1, 0.0, yaw)
     thing = replace(push.object, orientation_rpy=rpy)
-    velocity = pin.utils.rotate("x", 0.1) @ [0.1, -0.05, 0.0]
+    velocity = pin.utils.rotate("z", yaw) @ pin.utils.rotate("x", 0.1) @ [0.1, -0.05, 0.0]
     scene = task_scene(replace(push, object=thing), Truth(object_velocity=tuple(velocity.tolist())))
     plant = MujocoPlant(scene, {"arm": robot})
     begin = plant.state.object_placement.translation.copy()
