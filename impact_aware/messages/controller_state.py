@@ -27,7 +27,13 @@ class NamedArm(Protocol):
 
 
 def command_to_message(
-    command: Command, types: MessageTypes, *, header: Any, arms: Sequence[NamedArm], joint_reference_velocity: Array
+    command: Command,
+    types: MessageTypes,
+    *,
+    header: Any,
+    arms: Sequence[NamedArm],
+    joint_reference_velocity: Array,
+    message: Any = None,
 ) -> Any:
     """What the controller did in a cycle; the counts and times of the node are left to the node.
 
@@ -37,27 +43,27 @@ def command_to_message(
         header: Stamp of the state it answered and frame of the arms.
         arms: In the controller's order.
         joint_reference_velocity: (n,) Of all arms, arm after arm, rad/s.
+        message: An earlier one of these arms to be overwritten: nested messages take longer to make than to fill in.
     """
-    message = types.new(TYPE)
+    if message is None:
+        message = types.new(TYPE)
+        message.arms = [types.new("impact_aware_msgs/msg/ArmControl") for _ in arms]
+        for part, arm in zip(message.arms, arms, strict=True):
+            part.arm, part.joint_names = arm.name, list(arm.robot.joint_names)
     message.header = header
     message.mode = int(command.mode)
     message.reason = str(command.reason or "")
     message.detail = command.detail
     message.blend = float(command.blend)
     message.solver_status = int(command.qp_status)
-    messages, first = [], 0
-    for index, arm in enumerate(arms):
+    first = 0
+    for index, (part, arm) in enumerate(zip(message.arms, arms, strict=True)):
         joints = slice(first, first + arm.robot.n)
         first += arm.robot.n
-        part = types.new("impact_aware_msgs/msg/ArmControl")
-        part.arm = arm.name
         write_vector(part.tool_position, command.tool_position[index])
         write_twist(part.tool_velocity, command.tool_twist[index])
         write_twist(part.reference_velocity, command.reference_twist[index])
         write_twist(part.target_acceleration, command.target_acceleration[index])
-        part.joint_names = list(arm.robot.joint_names)
         part.joint_reference_velocity = types.doubles(joint_reference_velocity[joints])
         part.effort = types.doubles(command.effort[joints])
-        messages.append(part)
-    message.arms = messages
     return message

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import array
 import math
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +12,7 @@ from impact_aware_msgs.msg import ControllerState
 from rclpy.node import Node
 from std_msgs.msg import Header
 
+from impact_aware.arrays import Array
 from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.control.completion import goal_distance
 from impact_aware.control.regime import TimeBudget
@@ -53,7 +54,7 @@ class ControlReport:
         self._decimation = decimation
         self._publisher = node.create_publisher(ControllerState, "controller_state", STREAM_QOS)
         self._period = session.parameters.period
-        self._periods = array.array("d", [math.nan] * JITTER_CYCLES)
+        self._message: ControllerState | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -61,7 +62,8 @@ class ControlReport:
         self.cycles = self.missed = self.late = 0
         self._arrival = self._time = math.nan
         self.budget = TimeBudget()
-        self._periods[:] = array.array("d", [math.nan] * JITTER_CYCLES)
+        self._periods: deque[float] = deque(maxlen=JITTER_CYCLES)
+        self._sum = self._squares = 0.0
 
     def account(self, command: Command, arrival: float) -> None:
         """Count a cycle.
@@ -70,7 +72,8 @@ class ControlReport:
             command: Its result.
             arrival: When the state was received, s of a steady clock.
         """
-        self._periods[self.cycles % JITTER_CYCLES] = arrival - self._arrival
+        if self.cycles:
+            self._note_period(arrival - self._arrival)
         self.cycles += 1
         self._arrival = arrival
         if self._session.cycle_time > self._period:
@@ -81,18 +84,30 @@ class ControlReport:
         self.missed += round(gap) - 1 if 1.5 < gap < MOST_MISSED else 0
         self._time = command.time
 
+    def _note_period(self, period: float) -> None:
+        """Keep a period and the sums that the jitter follows from; about the nominal one, so that little cancels."""
+        away = period - self._period
+        if len(self._periods) == JITTER_CYCLES:
+            oldest = self._periods[0]
+            self._sum -= oldest
+            self._squares -= oldest * oldest
+        self._periods.append(away)
+        self._sum += away
+        self._squares += away * away
+
     @property
     def period(self) -> float:
         """Between the arrivals of the last two states, s; negative before the second."""
-        period = self._periods[(self.cycles - 1) % JITTER_CYCLES]
-        return period if math.isfinite(period) else -1.0
+        return self._period + self._periods[-1] if self._periods else -1.0
 
     @property
     def jitter(self) -> float:
         """Standard deviation of that period over the last cycles, s; negative before the third state."""
-        periods = np.frombuffer(self._periods)
-        periods = periods[np.isfinite(periods)]
-        return float(periods.std()) if periods.size > 1 else -1.0
+        count = len(self._periods)
+        if count < 2:
+            return -1.0
+        mean = self._sum / count
+        return math.sqrt(max(self._squares / count - mean * mean, 0.0))
 
     def publish(self, command: Command, stamp: Time) -> None:
         """Publish `controller_state` when it is the turn of this cycle.
@@ -105,13 +120,8 @@ class ControlReport:
             return
         session, field = self._session, self._session.field
         several = len(self._arms) > 1 and field is not None
-        message = command_to_message(
-            command,
-            ROS,
-            header=Header(stamp=stamp, frame_id=field.frame if several and field else self._arms[0].robot.base_frame),
-            arms=self._arms,
-            joint_reference_velocity=session.joint_reference_velocity(command),
-        )
+        frame = field.frame if several and field else self._arms[0].robot.base_frame
+        message = self._write(command, Header(stamp=stamp, frame_id=frame), session.joint_reference_velocity(command))
         message.field_revision = field.revision if field is not None else 0
         message.event_sequence = session.events.sequence
         message.cycles = self.cycles
@@ -130,9 +140,19 @@ class ControlReport:
 
     def rehearse(self, command: Command) -> None:
         """Make a message for nobody: the first one takes milliseconds, which the first cycles do not have."""
-        command_to_message(
-            command, ROS, header=Header(), arms=self._arms, joint_reference_velocity=np.zeros(len(command.effort))
+        self._write(command, Header(), np.zeros(len(command.effort)))
+
+    def _write(self, command: Command, header: Header, joint_reference_velocity: Array) -> ControllerState:
+        """A cycle in the one message of this report."""
+        self._message = command_to_message(
+            command,
+            ROS,
+            header=header,
+            arms=self._arms,
+            joint_reference_velocity=joint_reference_velocity,
+            message=self._message,
         )
+        return self._message
 
     def values(self) -> dict[str, object]:
         """For diagnostics."""

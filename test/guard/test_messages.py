@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from impact_aware_msgs.msg import ControllerState
 from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
@@ -37,8 +38,9 @@ def median(counts):
 
 
 def test_calls_from_joint_states_to_torque(ros_context, calls):
-    """The callback of a state, with the report that is published now and then."""
-    node = RsControllerNode()
+    """The callback of a state, and of every tenth one, which is followed by a report."""
+    node, watcher = RsControllerNode(), Node("watcher")
+    watcher.create_subscription(ControllerState, "controller_state", lambda _report: None, 10)
     try:
         node.trigger_configure()
         session = node._session
@@ -67,7 +69,10 @@ def test_calls_from_joint_states_to_torque(ros_context, calls):
                 while session.mode is Mode.INTERIM:
                     state()
         assert max(counts.values()) <= 210, counts
+        reported = sorted(state() for _ in range(60))[-6:]
+        assert median(reported) <= 470, reported
     finally:
+        watcher.destroy_node()
         node.destroy_node()
 
 
