@@ -129,7 +129,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what the pages speak of: `trial.csv`, its YAML as the page has it, four copies, and `config`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").symlink_to(ROOT / "config")
-    known = next(text for language, text in blocks("docs/analysis.md") if language == "yaml" and "impact_times" in text)
+    known = next(text for language, text in blocks("docs/tutorials.md") if language == "yaml" and "impact_times" in text)
     (tmp_path / "trial.impact.yaml").write_text(known, encoding="utf-8")
     content = yaml.safe_load(known)
     robot, where = ia.load_robot(content["robot"]), content["contact"]
@@ -162,7 +162,7 @@ def test_every_command_that_needs_neither_robot_nor_minutes_runs(
         if re.match(RUN, command):
             assert main(shlex.split(command)) == 0, (command, capsys.readouterr().err)
             assert capsys.readouterr().out.strip(), command
-    if page == "docs/analysis.md":
+    if page == "docs/tutorials.md":
         [impact] = json.loads((lab / "results" / "lab" / "analysis.json").read_text(encoding="utf-8"))["impacts"]
         assert abs(impact["time"] - 0.55) < 0.002  # between two samples, and as good as six digits of a position
 
