@@ -45,6 +45,9 @@ class Range(NamedTuple):
             check_scalar(field, value, self.low, self.high, open_below=self.open_below, unit=self.unit)
 
 
+POSITIVE, NOT_NEGATIVE = Range(0.0, open_below=True), Range(0.0)
+
+
 def check_scalar(
     field_name: str, value: float, low: float, high: float, *, open_below: bool = False, unit: str = ""
 ) -> None:

@@ -1,15 +1,336 @@
-"""The contact-force models by name."""
+"""Contact-force models: force, stored and lost energy, and the restitution that follows from them.
+
+A model is compressive along the contact normal: `penetration` (m) and `rate` (its time derivative, m/s) in, force (N)
+out. Most models need nothing else; a model with a memory (a dashpot's stretch, the largest penetration) has one
+internal variable, integrated beside the motion with `internal_rate`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from impact_aware.contact.force_model import ContactForceModel
-from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley, HuntCrossley, NonlinearViscoelastic
-from impact_aware.contact.kelvin_voigt import KelvinVoigt
-from impact_aware.contact.maxwell import Maxwell
-from impact_aware.contact.virtual_spring import VirtualSpring
-from impact_aware.errors import UnknownNameError
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import lambertw
+
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import RESTITUTION
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.ranges import NOT_NEGATIVE, POSITIVE, Range
+
+
+class ContactForceModel(ABC):
+    """A normal contact force as a function of penetration and penetration rate.
+
+    Every method is vectorised: arguments broadcast, the result has their shape.
+
+    Attributes:
+        has_memory: Whether the model carries one internal variable.
+        ranges: Allowed values of parameters; the others are > 0.
+    """
+
+    has_memory: ClassVar[bool] = False
+    ranges: ClassVar[dict[str, Range]] = {}
+
+    def __post_init__(self) -> None:
+        """Refuse a parameter out of its range with an InvalidInputError that names it."""
+        for entry in dataclasses.fields(self):  # type: ignore[arg-type]
+            self.ranges.get(entry.name, POSITIVE).check(entry.name, getattr(self, entry.name))
+
+    @abstractmethod
+    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """Contact force, N, zero where `penetration` < 0.
+
+        Args:
+            penetration: m.
+            rate: m/s, positive while compressing.
+            internal: The internal variable; ignored by models without memory.
+        """
+
+    @abstractmethod
+    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
+        """Energy stored in the model's spring, J (Wang 2021, eq. 26 for a linear spring)."""
+
+    @abstractmethod
+    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """Power lost in the model's dashpot, W, never negative (the integrand of Wang 2021, eq. 27)."""
+
+    @abstractmethod
+    def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
+        """Separation speed over approach speed of two bodies that only this force acts on.
+
+        Args:
+            speed: Approach speed, m/s, > 0.
+            effective_mass: Reduced mass of the two bodies along the normal, kg.
+        """
+
+    def internal_rate(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike) -> Array:
+        """Time derivative of the internal variable; zero for a model without memory."""
+        return np.zeros(np.broadcast(penetration, rate, internal).shape)
+
+    def turning_loss(self, penetration: ArrayLike) -> Array:
+        """Energy lost at once where compression turns into restitution, J; zero unless the model says so."""
+        return np.zeros(np.shape(penetration))
+
+
+def _depth(penetration: ArrayLike) -> Array:
+    """The penetration clipped at zero, so that fractional powers of it stay real."""
+    return np.maximum(np.asarray(penetration, dtype=float), 0.0)
+
+
+@dataclass(frozen=True)
+class HuntCrossley(ContactForceModel):
+    """F = k delta^eta + d delta^eta ddelta for delta >= 0 (Aouaj 2021, (6); Aouaj thesis, (2.12)).
+
+    The force pulls when separation is forced faster than k / d, as printed; bodies left to themselves never get there.
+
+    Attributes:
+        stiffness: k, N/m^eta, > 0.
+        damping: d, N s/m^(eta+1), >= 0.
+        exponent: eta, 3/2 for a sphere on a plane, 1 for a linear spring.
+    """
+
+    stiffness: float
+    damping: float
+    exponent: float = 1.5
+    ranges: ClassVar[dict[str, Range]] = {"damping": NOT_NEGATIVE}
+
+    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.force`."""
+        return self._spring(penetration) * self._factor(np.asarray(rate, dtype=float))
+
+    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.potential_energy`."""
+        depth = _depth(penetration)
+        return self.stiffness * depth ** (self.exponent + 1.0) / (self.exponent + 1.0)
+
+    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.dissipated_power`."""
+        speed = np.asarray(rate, dtype=float)
+        return self._spring(penetration) * (self._factor(speed) - 1.0) * speed
+
+    def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
+        """Depends on (d / k) * speed only, not on mass, stiffness or exponent.
+
+        Equal areas under v dv / (1 + (d/k) v) in compression and restitution give y exp(-y) = x exp(-x) with
+        x = 1 + (d/k) speed and y = 1 - (d/k) e speed, solved by Lambert's W.
+        """
+        small = self.damping / self.stiffness * np.asarray(speed, dtype=float) + 0.0 * np.asarray(effective_mass)
+        x = 1.0 + small
+        with np.errstate(divide="ignore", invalid="ignore"):
+            exact = (1.0 + np.real(lambertw(-x * np.exp(-x)))) / (x - 1.0)
+        # Below this the quotient of two small differences loses more digits than the series drops.
+        return np.where(small < 1e-3, 1.0 - small * (2.0 / 3.0 - small * (4.0 / 9.0 - small * 44.0 / 135.0)), exact)
+
+    def _spring(self, penetration: ArrayLike) -> Array:
+        """Force of the spring alone, N."""
+        depth = _depth(penetration)
+        return self.stiffness * depth**self.exponent
+
+    def _factor(self, rate: Array) -> Array:
+        """By how much the dashpot changes the spring's force."""
+        return 1.0 + self.damping / self.stiffness * rate
+
+
+@dataclass(frozen=True)
+class ExponentialHuntCrossley(HuntCrossley):
+    """F = delta^eta (k + d ddelta) in compression, k exp((d/k) ddelta) delta^eta in restitution, Rey Arias 2024, (7).
+
+    It never pulls, however fast the bodies are torn apart.
+    """
+
+    def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
+        """Depends on x = (d / k) * speed only; (1 + W((x - ln(1 + x) - 1) / e)) / x with Lambert's W.
+
+        It follows from equal areas under v dv / (1 + (d/k) v) in compression and v exp((d/k) v) dv in restitution.
+        """
+        x = self.damping / self.stiffness * np.asarray(speed, dtype=float) + 0.0 * np.asarray(effective_mass)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            exact = (1.0 + np.real(lambertw((x - np.log1p(x) - 1.0) / np.e))) / x
+        # Below this the quotient of two small differences loses more digits than the series drops.
+        return np.where(x < 1e-3, 1.0 - x * (2.0 / 3.0 - x * (41.0 / 72.0 - x * 577.0 / 1080.0)), exact)
+
+    def _factor(self, rate: Array) -> Array:
+        scaled = self.damping / self.stiffness * rate
+        return np.where(scaled >= 0.0, 1.0 + scaled, np.exp(np.minimum(scaled, 0.0)))
+
+
+@dataclass(frozen=True)
+class NonlinearViscoelastic(HuntCrossley):
+    """f = k delta + c delta ddelta (Wang 2021, (23), with delta = -x): Hunt-Crossley's model with exponent 1."""
+
+    exponent: float = field(default=1.0, init=False)
+
+    def restitution_bound(self, speed: ArrayLike) -> Array:
+        """Wang 2021, (25), k / (c speed): the strong-damping limit of `restitution`, always above it.
+
+        The separation speed k / c, at which the force of (23) is zero at any depth, is never crossed by two bodies left
+        to themselves, only approached; so (25) is accurate where c speed / k is large and exceeds 1 where it is small.
+
+        Raises:
+            InvalidInputError: No damping, or a speed that is not positive.
+        """
+        speeds = np.asarray(speed, dtype=float)
+        if self.damping == 0.0:
+            raise InvalidInputError("damping", self.damping, "a value > 0 N s/m^2 for equation (25)")
+        if not np.all(speeds > 0.0):
+            raise InvalidInputError("speed", speeds.tolist(), "an approach speed > 0 m/s")
+        return self.stiffness / (self.damping * speeds)
+
+
+@dataclass(frozen=True)
+class KelvinVoigt(ContactForceModel):
+    """F = k delta + d ddelta for delta >= 0 (Aouaj thesis, eq. 2.11).
+
+    As printed, the force jumps at first touch and pulls at the end. The jump belongs to the model; the pull is cut off,
+    because bodies that are not glued together don't pull.
+
+    Attributes:
+        stiffness: k, N/m, > 0.
+        damping: d, N s/m, >= 0.
+    """
+
+    stiffness: float
+    damping: float
+    ranges: ClassVar[dict[str, Range]] = {"damping": NOT_NEGATIVE}
+
+    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.force`; Aouaj thesis, eq. 2.11."""
+        depth, speed = np.asarray(penetration, dtype=float), np.asarray(rate, dtype=float)
+        return np.where(depth >= 0.0, np.maximum(self.stiffness * depth + self.damping * speed, 0.0), 0.0)
+
+    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.potential_energy`."""
+        return 0.5 * self.stiffness * _depth(penetration) ** 2
+
+    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.dissipated_power`; with the force cut off, the spring's energy is lost."""
+        depth, speed = np.asarray(penetration, dtype=float), np.asarray(rate, dtype=float)
+        return np.where(depth >= 0.0, (self.force(depth, speed) - self.stiffness * depth) * speed, 0.0)
+
+    def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
+        """Independent of speed; exp(-2) = 0.135 at critical damping.
+
+        With damping ratio zeta and natural frequency omega_0, contact ends when the force is zero, at
+        tan(omega t) = 2 gamma omega / (gamma^2 - omega^2), where the speed is exactly exp(-gamma t) of the approach
+        speed (gamma = zeta omega_0, omega = omega_0 sqrt(1 - zeta^2), imaginary above critical damping).
+        """
+        mass = np.asarray(effective_mass, dtype=float)
+        ratio = self.damping / (2.0 * np.sqrt(self.stiffness * mass))
+        root = np.sqrt(np.abs(1.0 - ratio**2))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            under = np.arctan2(2.0 * ratio * root, ratio**2 - root**2) / root
+            # artanh(2 ab / (a^2 + b^2)) is ln((a + b) / (a - b)), which loses no digits for strong damping.
+            over = 2.0 * np.log(ratio + root) / root
+            exponent = np.where(root < 1e-6, 2.0, ratio * np.where(ratio < 1.0, under, over))
+        return np.exp(-exponent) * np.ones_like(np.asarray(speed, dtype=float))
+
+
+@dataclass(frozen=True)
+class Maxwell(ContactForceModel):
+    """F = k (delta - s), ds/dt = F / c, with the dashpot's stretch s as internal variable (Wang 2021, VII-A.2).
+
+    Attributes:
+        stiffness: k, N/m, > 0.
+        damping: c, N s/m, > 0.
+    """
+
+    stiffness: float
+    damping: float
+    has_memory: ClassVar[bool] = True
+
+    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.force`; contact ends where the spring is no longer compressed."""
+        depth = np.asarray(penetration, dtype=float)
+        return np.where(depth >= 0.0, np.maximum(self.stiffness * (depth - np.asarray(internal)), 0.0), 0.0)
+
+    def internal_rate(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike) -> Array:
+        """Rate of the dashpot's stretch, m/s."""
+        return self.force(penetration, rate, internal) / self.damping
+
+    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.potential_energy`."""
+        return self.force(penetration, rate, internal) ** 2 / (2.0 * self.stiffness)
+
+    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.dissipated_power`."""
+        return self.force(penetration, rate, internal) ** 2 / self.damping
+
+    def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
+        """Independent of speed: exp(-pi gamma / omega), and zero when the dashpot is too weak for an oscillation.
+
+        The force obeys F'' + (k/c) F' + (k/m) F = 0 from F = 0, so gamma = k / (2 c), omega^2 = k / m - gamma^2.
+        """
+        decay = self.stiffness / (2.0 * self.damping)
+        square = self.stiffness / np.asarray(effective_mass, dtype=float) - decay**2 + 0.0 * np.asarray(speed)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(square > 0.0, np.exp(-np.pi * decay / np.sqrt(np.abs(square))), 0.0)
+
+
+@dataclass(frozen=True)
+class VirtualSpring(ContactForceModel):
+    """F = k delta in compression, (k / e^2) (delta - (1 - e^2) delta_max) in restitution (Wang 2021, VII-A.1).
+
+    Where compression ends, the stored energy drops to e^2 of itself while the force stays, so the spring behind it must
+    be k / e^2: the force profile of e = 0 ends at its maximum. The share of energy returned is e^2 whatever happens
+    along the tangents, so this is the compliant form of the energetic coefficient of restitution.
+
+    The internal variable is the largest penetration so far, m.
+
+    Attributes:
+        stiffness: k, N/m, > 0.
+        coefficient_of_restitution: e, 0..1.
+    """
+
+    stiffness: float
+    coefficient_of_restitution: float = 1.0
+    has_memory: ClassVar[bool] = True
+    ranges: ClassVar[dict[str, Range]] = {"coefficient_of_restitution": RESTITUTION}
+
+    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.force`."""
+        depth = _depth(penetration)
+        largest = np.maximum(np.asarray(internal, dtype=float), depth)
+        share = self.coefficient_of_restitution**2
+        loading = (np.asarray(rate, dtype=float) >= 0.0) & _at_largest(depth, internal)
+        if share == 0.0:
+            return np.where(loading, self.stiffness * depth, 0.0)
+        unloading = self.stiffness / share * np.maximum(depth - (1.0 - share) * largest, 0.0)
+        return np.where(loading, self.stiffness * depth, unloading)
+
+    def internal_rate(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike) -> Array:
+        """Rate of the largest penetration, m/s: the penetration's own while it grows beyond the largest so far."""
+        depth = _depth(penetration)
+        speed = np.asarray(rate, dtype=float)
+        return np.where(_at_largest(depth, internal) & (speed > 0.0), speed, 0.0)
+
+    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
+        """See `ContactForceModel.potential_energy`; of the stiffer spring while `rate` < 0."""
+        force = self.force(penetration, rate, internal)
+        share = np.where(np.asarray(rate, dtype=float) >= 0.0, 1.0, self.coefficient_of_restitution**2)
+        return share * force**2 / (2.0 * self.stiffness)
+
+    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+        """Zero: all is lost at the turn, see `turning_loss`."""
+        return np.zeros(np.broadcast(penetration, rate, internal).shape)
+
+    def turning_loss(self, penetration: ArrayLike) -> Array:
+        """See `ContactForceModel.turning_loss`: (1 - e^2) of the stored energy."""
+        depth = _depth(penetration)
+        return 0.5 * self.stiffness * depth**2 * (1.0 - self.coefficient_of_restitution**2)
+
+    def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
+        """The coefficient itself, at any speed and mass."""
+        return self.coefficient_of_restitution * np.ones(np.broadcast(speed, effective_mass).shape)
+
+
+def _at_largest(depth: Array, internal: ArrayLike) -> NDArray[np.bool_]:
+    # An integrated memory lags the penetration by rounding errors, which must not look like unloading.
+    return depth >= np.asarray(internal, dtype=float) * (1.0 - 1e-6)
+
 
 FORCE_MODELS: dict[str, type[ContactForceModel]] = {
     "kelvin_voigt": KelvinVoigt,

@@ -40,7 +40,7 @@ from impact_aware.nodes.wall_pace import LOOKS, WallPace
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
-from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
+from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings
 from impact_aware.simulation.joint_elasticity import STIFFNESS, JointElasticity
 from impact_aware.simulation.task_scene import Truth, task_scene
 from impact_aware.task import Task, load_task, start_posture
@@ -74,7 +74,6 @@ class Settings:
 
     robot: str = described("panda", "robot profile of a single arm; several have those of the task")
     task: str = described("hit_and_push", "task whose object and start posture are simulated, by name or file")
-    scene: str = described("", "scene, by name or file; empty: the one that the task takes place in")
     displacement: list[float] = described([0.0, 0.0, 0.0], "how far the object truly is from the task's position, m")
     turn: float = described(0.0, "by how much it is truly turned from there about the vertical, rad", -3.2, 3.2)
     belt: list[float] = described(
@@ -157,7 +156,7 @@ class SimRobotNode(Node):
         """The plant in its start posture.
 
         Raises:
-            InvalidInputError: A scene with other arms than the task, or a displacement or start that can't be used.
+            InvalidInputError: A displacement, belt or start that can't be used.
         """
         settings = self._settings
         if len(settings.displacement) != 3:
@@ -167,12 +166,9 @@ class SimRobotNode(Node):
             raise InvalidInputError("parameter belt", settings.belt, f"two speeds, {FASTEST_BELT:g} m/s at most")
         along, across = settings.belt
         truth = Truth(displacement=(x, y, z), yaw=settings.turn, object_velocity=(along, across, 0.0))
-        scene = load_scene(settings.scene) if settings.scene else task_scene(task, truth)
+        scene = task_scene(task, truth)
         if settings.period:
             scene = scene.at(settings.period)
-        if len(scene.arms) != len(arms):
-            expected = f"a scene with {len(arms)} arms, as task {task.name} has"
-            raise InvalidInputError("parameter scene", settings.scene, expected)
         measured = {field.name for field in fields(SensorSettings)}
         sensors = SensorSettings(**{name: value for name, value in vars(settings).items() if name in measured})
         robots = {mount.name: arm.robot for mount, arm in zip(scene.arms, arms, strict=True)}

@@ -1,14 +1,12 @@
-"""Plants: MuJoCo scenes, flexible joints, small models of the papers."""
+"""The plant: MuJoCo scenes, flexible joints, sensors, and what really happened at an impact."""
 
 from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.simulation.plant import DriveMode, MujocoPlant, PlantState
-from impact_aware.simulation.scene import DualArmGrabScene, HitAndPushScene, Scene, load_scene, scene_names
+from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
 
 __all__ = [
     "DriveMode",
-    "DualArmGrabScene",
-    "HitAndPushScene",
     "ImpactTruth",
     "JointReading",
     "JointSensors",
@@ -16,6 +14,4 @@ __all__ = [
     "PlantState",
     "Scene",
     "SensorSettings",
-    "load_scene",
-    "scene_names",
 ]

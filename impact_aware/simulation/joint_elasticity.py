@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.compiled import FLAG, MATRIX, NOTHING, NUMBER, VECTOR, WRITTEN_VECTOR, compiled
-from impact_aware.contact.force_model import check_positive
 from impact_aware.errors import InvalidInputError
+from impact_aware.ranges import POSITIVE
 from impact_aware.robot import RobotModel
 
 Numbers = TypeVar("Numbers", float, Array)
@@ -76,7 +76,7 @@ class JointElasticity:
             raise InvalidInputError(
                 "apparent_motor_inertia", self.apparent_motor_inertia.tolist(), f"at most {self.motor_inertia.tolist()}"
             )
-        check_positive("torque_rate", self.torque_rate, "Hz")
+        POSITIVE.check("torque_rate", self.torque_rate)
         if abs(self.torque_rate * CONTROL_PERIOD - round(self.torque_rate * CONTROL_PERIOD)) > 1e-9:
             raise InvalidInputError("torque_rate", self.torque_rate, "a whole multiple of 1000 Hz")
         if not self.torque_cutoff > 0.0:

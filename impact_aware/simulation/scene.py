@@ -1,27 +1,22 @@
-"""What stands in a scene: arms on their bases, a table, an object, and how hard they touch; read from YAML."""
+"""A scene: arms on their bases, a table, an object, and how hard they touch."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Self
 
 import numpy as np
 import pinocchio as pin
 
 from impact_aware.contact.box import Box
-from impact_aware.contact.force_model import check_not_negative, check_positive
 from impact_aware.contact.shape import Shape
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.resources import read_named, resource_names
+from impact_aware.ranges import NOT_NEGATIVE, POSITIVE
 from impact_aware.simulation.mujoco_model import ToolTip
 from impact_aware.swing import Swing
 
 Vector3 = tuple[float, float, float]
-_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -32,23 +27,20 @@ class ArmMount:
         name: `arm` in single-arm scenes, `left` and `right` with two.
         robot: Robot profile, by name.
         position: (3,) Base frame's origin in the world, m.
-        yaw: Rotation of a base that stands upright about the world's vertical, rad.
-        rpy: (3,) Roll, pitch, yaw of the base about the world's axes, rad; in place of `yaw`.
+        rpy: (3,) Roll, pitch, yaw of the base about the world's axes, rad.
         tip: Shape of the tool tip.
     """
 
     name: str = "arm"
     robot: str = "panda"
     position: Vector3 = (0.0, 0.0, 0.0)
-    yaw: float = 0.0
     rpy: Vector3 = (0.0, 0.0, 0.0)
     tip: ToolTip = field(default_factory=ToolTip)
 
     @property
     def placement(self) -> pin.SE3:
         """Pose of the base frame in the world."""
-        rotation = pin.rpy.rpyToMatrix(*self.rpy) if any(self.rpy) else pin.utils.rotate("z", self.yaw)
-        return pin.SE3(rotation, np.array(self.position))
+        return pin.SE3(pin.rpy.rpyToMatrix(*self.rpy), np.array(self.position))
 
 
 @dataclass(frozen=True)
@@ -61,15 +53,13 @@ class SceneObject:
         half_sizes: (3,) Half edges of a box along its axes, m.
         shape: Another shape, in place of them.
         position: (3,) Centre at the start, world, m; a third entry of NaN means resting on the table.
-        yaw: Rotation about the vertical at the start, rad.
-        rpy: (3,) Roll, pitch, yaw at the start, rad; in place of `yaw`.
+        rpy: (3,) Roll, pitch, yaw at the start, rad.
     """
 
     name: str = "box"
     mass: float = 2.20
     half_sizes: Vector3 = (0.10, 0.065, 0.10)
     position: Vector3 = (0.5, 0.0, math.nan)
-    yaw: float = 0.0
     rpy: Vector3 = (0.0, 0.0, 0.0)
     shape: Shape | None = None
 
@@ -114,6 +104,10 @@ tool that pushes it feels as some 0.5 mm/s: a longer friction time constant chat
 speed."""
 
 
+COMPLIANT_PAD = ContactSettings(time_constant=0.004, friction=0.8)
+"""A silicone palm on cardboard: compression lasts about 8 ms, friction as of rubber (both assumed)."""
+
+
 @dataclass(frozen=True)
 class Scene:
     """Arms, a table and one object.
@@ -135,11 +129,7 @@ class Scene:
         substeps: Physics steps per cycle.
         impact_substeps: Physics steps per cycle while an impact is near or going on. Finer, because a step in which the
             object is knocked along the table lifts it by MuJoCo's relaxed friction, the less the shorter the step.
-        notes: Where the figures come from.
-        arm_count: How many arms a scene of this kind has; any number when None.
     """
-
-    arm_count: ClassVar[int | None] = None
 
     name: str = "scene"
     arms: tuple[ArmMount, ...] = (ArmMount(),)
@@ -155,7 +145,6 @@ class Scene:
     cycle: float = 0.001
     substeps: int = 5
     impact_substeps: int = 20
-    notes: dict[str, str] = field(default_factory=dict)
 
     @property
     def belt_moves(self) -> bool:
@@ -166,19 +155,15 @@ class Scene:
         """Refuse what can't be simulated; an InvalidInputError names the field."""
         if not self.arms:
             raise InvalidInputError("arms", "none", "at least one arm")
-        if self.arm_count is not None and len(self.arms) != self.arm_count:
-            raise InvalidInputError("arms", len(self.arms), f"{self.arm_count} in a scene of this kind")
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names):
             raise InvalidInputError("arms", names, "names that differ")
         for arm in self.arms:
             _check_tip(arm)
-        check_positive("object.mass", self.object.mass, "kg")
-        if self.object.shape is not None and not isinstance(self.object.shape, Shape):
-            raise InvalidInputError("object.shape", self.object.shape, "nothing: the object of a scene's file is a box")
+        POSITIVE.check("object.mass", self.object.mass)
         for size in self.object.half_sizes:
-            check_positive("object.half_sizes", size, "m")
-        turns = (self.object.yaw, *self.object.rpy, *self.table_rpy)
+            POSITIVE.check("object.half_sizes", size)
+        turns = (*self.object.rpy, *self.table_rpy)
         if not all(math.isfinite(value) for value in (*self.object.position[:2], *turns, self.table_height)):
             raise InvalidInputError("object.position", self.object.position, "finite figures")
         if not abs(float(self.table_placement.rotation[:, 2] @ self.belt_velocity)) < 1e-6:
@@ -186,9 +171,7 @@ class Scene:
         swing = self.belt_swing
         if swing is not None and not abs(float(self.table_placement.rotation[:, 2] @ swing.offset)) < 1e-6:
             raise InvalidInputError("belt_swing", swing.offset.tolist(), "along the table")
-        if self.object.yaw and any(self.object.rpy):
-            raise InvalidInputError("object.yaw", self.object.yaw, "one of yaw and rpy, not both")
-        check_positive("cycle", self.cycle, "s")
+        POSITIVE.check("cycle", self.cycle)
         if self.substeps < 1:
             raise InvalidInputError("substeps", self.substeps, "an integer >= 1")
         if self.impact_substeps < self.substeps:
@@ -202,7 +185,7 @@ class Scene:
         Raises:
             InvalidInputError: A cycle that is not positive.
         """
-        check_positive("cycle", cycle, "s")
+        POSITIVE.check("cycle", cycle)
         longer = cycle / self.cycle - 1e-9
         steps = math.ceil(self.substeps * longer), math.ceil(self.impact_substeps * longer)
         return replace(self, cycle=cycle, substeps=steps[0], impact_substeps=steps[1])
@@ -216,8 +199,7 @@ class Scene:
     def object_placement(self) -> pin.SE3:
         """Pose of the object in the world at the start."""
         x, y, z = self.object.position
-        rpy = self.object.rpy
-        rotation = pin.rpy.rpyToMatrix(*rpy) if any(rpy) else pin.utils.rotate("z", self.object.yaw)
+        rotation = pin.rpy.rpyToMatrix(*self.object.rpy)
         if math.isnan(z):
             z = self.table_height + self.object.solid.depth(-rotation[2])
         return pin.SE3(rotation, np.array([x, y, z]))
@@ -242,127 +224,14 @@ class Scene:
         return arms[name]
 
 
-@dataclass(frozen=True)
-class HitAndPushScene(Scene):
-    """One arm hits a box that stands on a table and pushes it on (van Steen 2024, section V-A)."""
-
-    arm_count: ClassVar[int | None] = 1
-
-    name: str = "hit_and_push"
-
-
-COMPLIANT_PAD = ContactSettings(time_constant=0.004, friction=0.8)
-"""A silicone palm on cardboard: compression lasts about 8 ms, friction as of rubber (both assumed)."""
-
-_PALM = ToolTip("pad", (0.04, 0.04, 0.03))
-
-
-@dataclass(frozen=True)
-class DualArmGrabScene(Scene):
-    """Two arms side by side grab a box between flat, compliant palms (van Steen 2024, section V-B).
-
-    A palm's plate is centred at the tool frame, square to its z axis, and as thick as the Panda profile's tool radius
-    says, so that the contact point that a sphere would have lies in the middle of the palm.
-    """
-
-    arm_count: ClassVar[int | None] = 2
-
-    name: str = "dual_arm_grab"
-    arms: tuple[ArmMount, ...] = (
-        ArmMount("left", position=(0.0, 0.35, 0.0), tip=_PALM),
-        ArmMount("right", position=(0.0, -0.35, 0.0), tip=_PALM),
-    )
-    object: SceneObject = SceneObject(position=(0.55, 0.0, math.nan))
-    table_height: float = 0.30
-    tool_object: ContactSettings = COMPLIANT_PAD
-
-
-SCENE_KINDS: dict[str, type[Scene]] = {"hit_and_push": HitAndPushScene, "dual_arm_grab": DualArmGrabScene}
-
-
-def scene_names() -> tuple[str, ...]:
-    """Names of the scenes that come with the package."""
-    return resource_names("scenes")
-
-
-def load_scene(name_or_path: str | Path) -> Scene:
-    """Read a scene by its name or from a YAML file.
-
-    The file holds `kind` (one of `SCENE_KINDS`) and any fields of that kind; what it leaves out keeps its default.
-
-    Raises:
-        UnknownNameError: No scene, kind or field of that name.
-        InvalidInputError: A value of the wrong type or out of range.
-    """
-    content, path = read_named("scene", "scenes", name_or_path)
-    return parse_scene(content, default_name=path.stem)
-
-
-def parse_scene(content: Mapping[str, Any], default_name: str = "scene") -> Scene:
-    """Make a scene from the content of a scene file; raises as `load_scene` does."""
-    values = {"name": default_name, **content}
-    kind = str(values.pop("kind", "hit_and_push"))
-    if kind not in SCENE_KINDS:
-        raise UnknownNameError("scene kind", kind, tuple(SCENE_KINDS))
-    if "arms" in values:
-        if not isinstance(values["arms"], list):
-            raise InvalidInputError("arms", values["arms"], "a list")
-        values["arms"] = tuple(_parse_arm(entry) for entry in values["arms"])
-    defaults = SCENE_KINDS[kind]()
-    for key in ("object", "tool_object", "object_table", "tool_table"):
-        if key in values:
-            values[key] = _parse(type(getattr(defaults, key)), values[key], key, getattr(defaults, key))
-    return _parse(SCENE_KINDS[kind], values, "scene")
-
-
-def _parse_arm(entry: Any) -> ArmMount:
-    if isinstance(entry, dict) and "tip" in entry:
-        entry = {**entry, "tip": _parse(ToolTip, entry["tip"], "arms.tip")}
-    return _parse(ArmMount, entry, "arms")
-
-
-def _parse(kind: type[_Part], entry: Any, where: str, default: _Part | None = None) -> _Part:
-    """Fill a dataclass from a mapping, converting each value to the type of the field's default."""
-    if not isinstance(entry, Mapping):
-        raise InvalidInputError(where, entry, "a mapping of names to values")
-    default = kind() if default is None else default
-    known = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    values: dict[str, Any] = {}
-    for key, value in entry.items():
-        if key not in known:
-            raise UnknownNameError(where, str(key), tuple(sorted(known)))
-        values[key] = _convert(value, getattr(default, key), f"{where}.{key}")
-    return dataclasses.replace(default, **values)  # type: ignore[type-var]
-
-
-def _convert(value: Any, like: Any, where: str) -> Any:
-    try:
-        if isinstance(like, tuple) and like and isinstance(like[0], float):
-            numbers = tuple(float(number) for number in value)
-            if len(numbers) == 2 and len(like) == 3 and where.endswith("position"):
-                numbers = (*numbers, math.nan)
-            if len(numbers) != len(like):
-                raise InvalidInputError(where, value, f"{len(like)} numbers")
-            return numbers
-        if isinstance(like, (str, int, float)):
-            return type(like)(value)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(where, repr(value), f"a value like {like!r}") from error
-    return value
-
-
 def _check_tip(arm: ArmMount) -> None:
     if arm.tip.shape not in ("sphere", "pad"):
         raise UnknownNameError(f"arms.{arm.name}.tip.shape", arm.tip.shape, ("sphere", "pad"))
     if arm.tip.shape == "pad":
         for size in arm.tip.half_sizes:
-            check_positive(f"arms.{arm.name}.tip.half_sizes", size, "m")
-    if not all(math.isfinite(value) for value in (*arm.position, arm.yaw, *arm.rpy)):
+            POSITIVE.check(f"arms.{arm.name}.tip.half_sizes", size)
+    if not all(math.isfinite(value) for value in (*arm.position, *arm.rpy)):
         raise InvalidInputError(f"arms.{arm.name}.position", arm.position, "finite figures")
-    if arm.yaw and any(arm.rpy):
-        raise InvalidInputError(f"arms.{arm.name}.yaw", arm.yaw, "one of yaw and rpy, not both")
 
 
 def _check_contact(where: str, contact: ContactSettings, timestep: float) -> None:
@@ -372,8 +241,8 @@ def _check_contact(where: str, contact: ContactSettings, timestep: float) -> Non
             raise InvalidInputError(
                 f"{where}.{name}", getattr(contact, name), f">= two timesteps ({2.0 * timestep:g} s)"
             )
-    check_positive(f"{where}.damping_ratio", contact.damping_ratio, "")
+    POSITIVE.check(f"{where}.damping_ratio", contact.damping_ratio)
     if not 0.0 < contact.impedance < 1.0:
         raise InvalidInputError(f"{where}.impedance", contact.impedance, "a figure between 0 and 1")
     for name in ("friction", "torsional_friction"):
-        check_not_negative(f"{where}.{name}", getattr(contact, name), "")
+        NOT_NEGATIVE.check(f"{where}.{name}", getattr(contact, name))

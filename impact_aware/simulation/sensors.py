@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.contact.force_model import check_not_negative
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.ranges import NOT_NEGATIVE
 
 VELOCITY_SOURCES = ("true", "differences")
 
@@ -40,7 +40,7 @@ class SensorSettings:
     def __post_init__(self) -> None:
         """Refuse a figure out of range (InvalidInputError) and another velocity source (UnknownNameError)."""
         for name in ("encoder_resolution", "position_noise", "velocity_noise", "effort_noise"):
-            check_not_negative(f"sensors.{name}", getattr(self, name), "")
+            NOT_NEGATIVE.check(f"sensors.{name}", getattr(self, name))
         if self.delay < 0:
             raise InvalidInputError("sensors.delay", self.delay, "cycles >= 0")
         if self.velocity_source not in VELOCITY_SOURCES:

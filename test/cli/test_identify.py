@@ -12,11 +12,11 @@ from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.cli.main import main
 from impact_aware.contact.box import homogeneous_box
-from impact_aware.contact.central_impact import central_impact
 from impact_aware.contact.force_models import make_force_model
 from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
+from impact_aware.experiments.models.central_impact import central_impact
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel, load_profile
 

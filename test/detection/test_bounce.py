@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
+from impact_aware.contact.force_models import ExponentialHuntCrossley
 from impact_aware.detection import (
     BounceDetector,
     BounceParameters,
@@ -15,13 +15,13 @@ from impact_aware.detection import (
     make_detector,
 )
 from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
+from impact_aware.experiments.models.surface_contact import surface_at
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.scene import ArmMount, ContactSettings, Scene, SceneObject
-from impact_aware.simulation.surface_contact import surface_at
 from impact_aware_rigs.bench.detection_trials import Swing
 
 ROBOT = RobotModel.from_profile("panda")

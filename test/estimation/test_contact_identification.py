@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from impact_aware.contact.central_impact import central_impact
 from impact_aware.contact.force_models import make_force_model
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation import ForceProfile, identify_contact
+from impact_aware.experiments.models.central_impact import central_impact
 
 MASS = 3.0
 

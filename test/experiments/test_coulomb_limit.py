@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.geometry import Contact, contact_jacobian
+from impact_aware.experiments.models.planar_arm import planar_arm
 from impact_aware.experiments.validation.coulomb_limit import direction_study, slip_change
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.planar_arm import planar_arm
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_every_field_has_a_row_with_its_description():
         ("jump_predictor", "normal:=[0.0, 0.0, 0.0]", "normal"),
         ("impact_detector", "detector:=magic", "parameter detector: got 'magic', expected one of"),
         ("reference_field", "task:=dance", "task: got 'dance', expected one of"),
-        ("sim_robot", "scene:=moon", "scene: got 'moon', expected one of"),
+        ("sim_robot", "task:=moon", "task: got 'moon', expected one of"),
         ("bag_recorder", "bag:=/", "expected a folder that does not exist yet"),
     ],
 )

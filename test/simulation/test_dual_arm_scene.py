@@ -7,11 +7,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
-from impact_aware.simulation import MujocoPlant, load_scene
-from impact_aware.simulation.scene import DualArmGrabScene, parse_scene
+from impact_aware.simulation import MujocoPlant, Scene
+from impact_aware.simulation.mujoco_model import ToolTip
+from impact_aware.simulation.scene import COMPLIANT_PAD, ArmMount, SceneObject
 
 GRAVITY = 9.81
 RIGHT = math.pi / 2
@@ -23,6 +23,16 @@ GAP = 0.03
 SPEED = 0.25
 CLAMP_DEPTH = 0.04  # how far inside the object the palms are wanted, m
 LIFT = 0.05
+PALM = ToolTip("pad", (0.04, 0.04, 0.03))
+SCENE = Scene(
+    arms=(
+        ArmMount("left", position=(0.0, 0.35, 0.0), tip=PALM),
+        ArmMount("right", position=(0.0, -0.35, 0.0), tip=PALM),
+    ),
+    object=SceneObject(position=(0.55, 0.0, math.nan)),
+    table_height=0.30,
+    tool_object=COMPLIANT_PAD,
+)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +87,7 @@ def grab(scene, robot, shift=0.0, duration=1.0, lift_at=0.4):
 
 @pytest.fixture(scope="module")
 def grabbed(robot):
-    return grab(load_scene("dual_arm_grab"), robot)
+    return grab(SCENE, robot)
 
 
 def test_object_is_lifted_and_held(grabbed):
@@ -100,7 +110,7 @@ def test_palms_meet_the_object_almost_together(grabbed):
 
 
 def test_pads_are_compliant(grabbed):
-    hit = load_scene("hit_and_push").tool_object
+    hit = Scene().tool_object
     for impact in grabbed.impacts:
         # -log(1 %) / 2 time constants of free approach; a palm pressed on by the other arm settles a bit sooner.
         assert 1.2 * grabbed.scene.tool_object.time_constant < impact.duration < 2.4 * 0.004
@@ -110,7 +120,7 @@ def test_pads_are_compliant(grabbed):
 
 def test_displaced_object_is_hit_first_by_the_nearer_arm(grabbed, robot):
     shift = 0.015
-    plant = grab(load_scene("dual_arm_grab"), robot, shift=shift, duration=0.25)
+    plant = grab(SCENE, robot, shift=shift, duration=0.25)
     first, second = plant.impacts[0], plant.impacts[-1]
     assert first.arm == "left" and second.arm == "right"
     # The left palm has 15 mm less to go, at a speed that the springs have not quite reached yet.
@@ -120,16 +130,10 @@ def test_displaced_object_is_hit_first_by_the_nearer_arm(grabbed, robot):
 
 
 def test_momentum_of_the_object_comes_from_the_palm(robot):
-    scene = load_scene("dual_arm_grab")
+    scene = SCENE
     slippery = replace(scene, object_table=replace(scene.object_table, friction=0.0))
     plant = grab(slippery, robot, shift=0.02, duration=0.1)
     (impact,) = plant.impacts
     gained = scene.object.mass * (impact.object_twist_after[1] - impact.object_twist_before[1])
     # The forces of every physics step are summed as they acted; only they change the object's momentum along y.
     assert gained == pytest.approx(-impact.impulse[1], abs=1e-6)
-
-
-def test_scene_without_two_arms_is_refused():
-    with pytest.raises(InvalidInputError, match="arms"):
-        parse_scene({"kind": "dual_arm_grab", "arms": [{"name": "left"}]})
-    assert DualArmGrabScene().arms[0].name == "left"

@@ -10,11 +10,11 @@ from flat_box import flat_box_scene
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import MujocoPlant
-from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity
 
 SPEED = 0.5

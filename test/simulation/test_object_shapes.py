@@ -6,7 +6,6 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.scene import parse_scene
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.simulation.world import build_world
 from impact_aware.task import load_task
@@ -60,8 +59,3 @@ def test_the_corners_of_a_hull_are_where_the_task_has_them():
     corners = model.mesh_vert[begin : begin + count] @ turn.T + place
     expected = task.object.solid.vertices @ turned.rotation.T + turned.translation
     np.testing.assert_allclose(sorted(map(tuple, corners.round(5))), sorted(map(tuple, expected.round(5))), atol=2e-5)
-
-
-def test_a_scene_s_file_has_boxes_only():
-    with pytest.raises(ValueError, match="object.shape: .*the object of a scene's file is a box"):
-        parse_scene({"object": {"shape": "cylinder"}})

@@ -196,14 +196,14 @@ def test_object_can_be_placed_elsewhere(plant, scene):
 
 
 def test_tool_placement_is_in_the_world(robot):
-    scene = Scene(arms=(ArmMount(position=(0.2, 0.3, 0.4), yaw=np.pi / 2),))
+    scene = Scene(arms=(ArmMount(position=(0.2, 0.3, 0.4), rpy=(0.0, 0.0, np.pi / 2)),))
     plant = MujocoPlant(scene, robot)
     x, y, z = robot.placement(robot.home).translation
     np.testing.assert_allclose(plant.tool_placement().translation, [0.2 - y, 0.3 + x, 0.4 + z])
 
 
 def test_two_arms_are_commanded_by_name(robot):
-    scene = Scene(arms=(ArmMount(name="left"), ArmMount(name="right", position=(1.0, 0.0, 0.0), yaw=np.pi)))
+    scene = Scene(arms=(ArmMount(name="left"), ArmMount(name="right", position=(1.0, 0.0, 0.0), rpy=(0.0, 0.0, np.pi))))
     plant = MujocoPlant(scene, robot)
     assert plant.n == 2 * robot.n
     assert plant.joint_names[robot.n] == f"right/{robot.joint_names[0]}"

@@ -13,14 +13,14 @@ from patience import LONGEST
 from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 from impact_aware.screen import SCREENS, check_screen
-from impact_aware.simulation import MujocoPlant, load_scene
+from impact_aware.simulation import MujocoPlant, Scene
 
 SHOW = """
 import time
 import numpy as np
-from impact_aware.simulation import MujocoPlant, load_scene
+from impact_aware.simulation import MujocoPlant, Scene
 
-plant = MujocoPlant(load_scene("hit_and_push"))
+plant = MujocoPlant(Scene())
 viewer = plant.open_viewer()
 start = time.monotonic()
 while time.monotonic() < start + 0.3:
@@ -33,7 +33,7 @@ print("rods", viewer._window.user_scn.ngeom)
 shown.qpos[:] += 0.5
 shown.xfrc_applied[:] = 100.0
 plant.step(np.zeros(plant.n))
-other = MujocoPlant(load_scene("hit_and_push"))
+other = MujocoPlant(Scene())
 other.step(np.zeros(other.n))
 np.testing.assert_array_equal(plant.state.q, other.state.q)
 viewer.close()
@@ -50,7 +50,7 @@ def no_screen(monkeypatch):
 
 def test_without_a_screen_no_window_is_opened(no_screen, monkeypatch):
     with pytest.raises(InvalidInputError, match="parameter viewer: got no screen"):
-        MujocoPlant(load_scene("hit_and_push")).open_viewer()
+        MujocoPlant(Scene()).open_viewer()
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
     check_screen("anybody")
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from impact_aware.simulation import load_scene
+from impact_aware.simulation import Scene
 
 
 def flat_box_scene():
-    """`hit_and_push` with a box so flat that the Panda's hand stays above it."""
-    scene = load_scene("hit_and_push")
+    """The default scene with a box so flat that the Panda's hand stays above it."""
+    scene = Scene()
     return replace(scene, object=replace(scene.object, half_sizes=(0.10, 0.065, 0.045)))

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from impact_aware.contact.force_model import check_positive
 from impact_aware.experiments.validation.check import Kind
 from impact_aware.library_settings import figure_settings
 from impact_aware.output_folder import write_whole
+from impact_aware.ranges import POSITIVE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ class ValidationContext:
 
     def __post_init__(self) -> None:
         """Refuse fewer than one trial with an InvalidInputError."""
-        check_positive("trials", self.trials, "")
+        POSITIVE.check("trials", self.trials)
 
     def count(self, trials: int) -> Iterator[int]:
         """0, 1, ... `trials` - 1, reporting the share done on the way."""

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, contact_jacobian
+from impact_aware.experiments.models.continuous_contact import ContinuousContactSettings, continuous_impact
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import ImpactPrediction, predict
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.regularized_coulomb import ContinuousContactSettings, continuous_impact
 
 GOOD_TURN = 0.05
 """Turn of the slip, see `slip_change`, below which the fixed direction is good to about 2 % of the jump."""

@@ -6,11 +6,11 @@ import numpy as np
 
 from impact_aware.detection import AdaptiveWindowDetector, AdaptiveWindowParameters, JointSample
 from impact_aware.experiments.arm_controllers import PressingForce
+from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, FlexibleJointRun
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.flexible_arms import table_impact
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.flexible_joint import FlexibleJointArm, FlexibleJointRun
 from impact_aware.simulation.joint_elasticity import JointElasticity
 
 _SPEED = 0.2

@@ -6,11 +6,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
-from impact_aware.experiments.validation.printed_tables import WANG_RATIOS
-from impact_aware.experiments.validation.random_postures import random_postures
-from impact_aware.impact.inverse_inertia import (
+from impact_aware.experiments.models.inverse_inertia import (
     approximate_to_exact_ratio,
     composite_inverse_inertia,
     end_of_compression_impulse,
@@ -18,6 +14,10 @@ from impact_aware.impact.inverse_inertia import (
     flexibility_inverse_inertia,
     generalized_momentum_inverse_inertia,
 )
+from impact_aware.experiments.validation.check import Check, Source
+from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.printed_tables import WANG_RATIOS
+from impact_aware.experiments.validation.random_postures import random_postures
 from impact_aware.robot import RobotModel
 
 _POSTURES = 101

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
+from impact_aware.contact.force_models import ExponentialHuntCrossley
 from impact_aware.contact.geometry import Contact
-from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.experiments.arm_controllers import PressingForce, StraightLine
+from impact_aware.experiments.models.flexible_joint import Controller, FlexibleJointArm, FlexibleJointRun
+from impact_aware.experiments.models.planar_arm import planar_arm
+from impact_aware.experiments.models.surface_contact import surface_at
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import predict
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
-from impact_aware.simulation.flexible_joint import Controller, FlexibleJointArm, FlexibleJointRun
 from impact_aware.simulation.joint_elasticity import JointElasticity
-from impact_aware.simulation.planar_arm import planar_arm
-from impact_aware.simulation.surface_contact import surface_at
 
 _ASSUMPTION = (
     "joint stiffness 10 kN m/rad and damping 20 N m s/rad (orders of magnitude, as in the paper), B_rho of the FR3, "

@@ -7,10 +7,8 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from impact_aware.contact.central_impact import CentralImpact, central_impact
-from impact_aware.contact.hunt_crossley import NonlinearViscoelastic
-from impact_aware.contact.maxwell import Maxwell
-from impact_aware.contact.virtual_spring import VirtualSpring
+from impact_aware.contact.force_models import Maxwell, NonlinearViscoelastic, VirtualSpring
+from impact_aware.experiments.models.central_impact import CentralImpact, central_impact
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.printed_tables import REFERENCE_SPEEDS as SPEEDS

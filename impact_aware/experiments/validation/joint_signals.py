@@ -11,12 +11,12 @@ from impact_aware.detection import AdaptiveWindowDetector, JointSample
 from impact_aware.detection.sensitive_joint import impact_sensitivity
 from impact_aware.estimation.oscillation import OscillationEstimator
 from impact_aware.experiments.arm_controllers import PressingForce
+from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, FlexibleJointRun
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.detection_delay import RESOLUTION, THESIS_DETECTOR
 from impact_aware.experiments.validation.flexible_arms import table_impact
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.flexible_joint import FlexibleJointArm, FlexibleJointRun
 from impact_aware.simulation.joint_elasticity import JointElasticity
 
 _SPEED, _APPROACH = 0.2, 0.04

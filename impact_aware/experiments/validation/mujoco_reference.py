@@ -10,8 +10,8 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.force_models import KelvinVoigt
 from impact_aware.contact.geometry import Contact, contact_jacobian
-from impact_aware.contact.kelvin_voigt import KelvinVoigt
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext

@@ -17,14 +17,14 @@ import pinocchio as pin
 from scipy.signal import lfilter
 
 from impact_aware.arrays import Array
-from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
+from impact_aware.contact.force_models import ExponentialHuntCrossley
 from impact_aware.detection import JointSample
+from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
+from impact_aware.experiments.models.surface_contact import surface_at
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.scene import ArmMount, ContactSettings, Scene, SceneObject
-from impact_aware.simulation.surface_contact import surface_at
 
 PERIOD = 1e-3
 RAMP = 0.10
@@ -212,7 +212,7 @@ def _rigid(hit: _Hit) -> DetectionTrial:
             mass=hit.mass,
             half_sizes=BOX_HALF_SIZES,
             position=(float(centre[0]), float(centre[1]), float("nan")),
-            yaw=float(np.arctan2(normal[1], normal[0])) if box else 0.0,
+            rpy=(0.0, 0.0, float(np.arctan2(normal[1], normal[0])) if box else 0.0),
         ),
         tool_object=ContactSettings(friction=hit.friction),
         tool_table=ContactSettings(friction=hit.friction),

@@ -281,7 +281,7 @@ def _plant(draw: HitDraw) -> tuple[MujocoPlant, Array]:
             mass=draw.mass,
             half_sizes=sizes,
             position=(float(centre[0]), float(centre[1]), float("nan")),
-            yaw=0.0 if draw.fixed else float(np.arctan2(draw.normal[1], draw.normal[0])),
+            rpy=(0.0, 0.0, 0.0 if draw.fixed else float(np.arctan2(draw.normal[1], draw.normal[0]))),
         ),
         tool_object=contact,
         tool_table=contact,

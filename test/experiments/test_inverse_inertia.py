@@ -4,8 +4,7 @@ import pytest
 
 from impact_aware.contact import Contact, contact_jacobian, contact_point
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact import predict
-from impact_aware.impact.inverse_inertia import (
+from impact_aware.experiments.models.inverse_inertia import (
     approximate_to_exact_ratio,
     composite_body,
     composite_inverse_inertia,
@@ -15,6 +14,7 @@ from impact_aware.impact.inverse_inertia import (
     flexibility_inverse_inertia,
     generalized_momentum_inverse_inertia,
 )
+from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 
 SEED = 17

@@ -19,9 +19,9 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from impact_aware.arrays import Array
-from impact_aware.contact.force_model import ContactForceModel, check_not_negative, check_positive
-from impact_aware.contact.hunt_crossley import HuntCrossley
+from impact_aware.contact.force_models import ContactForceModel, HuntCrossley
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
+from impact_aware.ranges import NOT_NEGATIVE, POSITIVE
 
 # Keeps the variable step from jumping over the first touch, which lasts well under a millisecond.
 _LONGEST_STEP = 1e-3
@@ -53,16 +53,9 @@ class TwoMassParameters:
 
     def __post_init__(self) -> None:
         """Check every field, also that the contact model has no memory; an InvalidInputError names the wrong one."""
-        for name, unit in (
-            ("object_mass", "kg"),
-            ("tip_mass", "kg"),
-            ("drive_mass", "kg"),
-            ("joint_stiffness", "N/m"),
-            ("drive_force", "N"),
-            ("gap", "m"),
-        ):
-            check_positive(name, getattr(self, name), unit)
-        check_not_negative("joint_damping", self.joint_damping, "N s/m")
+        for name in ("object_mass", "tip_mass", "drive_mass", "joint_stiffness", "drive_force", "gap"):
+            POSITIVE.check(name, getattr(self, name))
+        NOT_NEGATIVE.check("joint_damping", self.joint_damping)
         if self.contact.has_memory:
             raise InvalidInputError("contact", self.contact, "a contact-force model without memory")
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from impact_aware.contact.force_models import HuntCrossley
 from impact_aware.contact.geometry import FreeObject
-from impact_aware.contact.hunt_crossley import HuntCrossley
 from impact_aware.errors import InvalidInputError
-from impact_aware.simulation.surface_contact import SurfaceContact, surface_at
+from impact_aware.experiments.models.surface_contact import SurfaceContact, surface_at
 
 MODEL = HuntCrossley(1e8, 1e7)
 components = st.floats(-1.0, 1.0)

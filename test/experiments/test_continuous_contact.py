@@ -5,9 +5,9 @@ import pytest
 
 from impact_aware.contact.geometry import Contact, contact_jacobian
 from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.models.continuous_contact import ContinuousContactSettings, continuous_impact
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.regularized_coulomb import ContinuousContactSettings, continuous_impact
 
 
 @pytest.fixture(scope="module")

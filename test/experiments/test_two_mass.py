@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.contact.hunt_crossley import HuntCrossley
-from impact_aware.contact.virtual_spring import VirtualSpring
+from impact_aware.contact.force_models import HuntCrossley, VirtualSpring
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
-from impact_aware.simulation.two_mass import TwoMassParameters, jump_map, simulate
+from impact_aware.experiments.models.two_mass import TwoMassParameters, jump_map, simulate
 
 PARAMETERS = TwoMassParameters()
 

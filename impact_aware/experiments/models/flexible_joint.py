@@ -10,11 +10,11 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.force_model import check_not_negative
 from impact_aware.errors import InvalidInputError, NoSolutionError
+from impact_aware.experiments.models.surface_contact import SurfaceContact
+from impact_aware.ranges import NOT_NEGATIVE
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import CONTROL_PERIOD, JointElasticity
-from impact_aware.simulation.surface_contact import SurfaceContact
 
 Controller = Callable[[float, Array, Array], Array]
 """Desired link-side torque u (n,), N m, from time, link positions and link velocities; asked once per millisecond."""
@@ -121,7 +121,7 @@ class FlexibleJointArm:
         """
         q = self.robot.check_configuration(q, "q")
         dq = self.robot.check_configuration(dq, "dq")
-        check_not_negative("duration", duration, "s")
+        NOT_NEGATIVE.check("duration", duration)
         state = self._start(q, dq, np.asarray(controller(0.0, q, dq), dtype=float), contact)
         loops = round(self.elasticity.torque_rate * CONTROL_PERIOD)
         periods = int(np.floor(duration / CONTROL_PERIOD + 1e-9))

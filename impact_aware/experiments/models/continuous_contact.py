@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.force_model import check_positive
+from impact_aware.contact.force_models import VirtualSpring
 from impact_aware.contact.geometry import Contact, contact_point, point_jacobian
-from impact_aware.contact.virtual_spring import VirtualSpring
 from impact_aware.errors import InvalidInputError, NoSolutionError
+from impact_aware.experiments.models.surface_contact import SurfaceContact
+from impact_aware.ranges import POSITIVE
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.surface_contact import SurfaceContact
 
 # A contact may last this many times longer than without friction before it is given up as endless.
 _LONGEST = 200
@@ -42,8 +42,8 @@ class ContinuousContactSettings:
 
     def __post_init__(self) -> None:
         """Check every field; an InvalidInputError names the wrong one."""
-        check_positive("stiffness", self.stiffness, "N/m")
-        check_positive("slip_regularisation", self.slip_regularisation, "m/s")
+        POSITIVE.check("stiffness", self.stiffness)
+        POSITIVE.check("slip_regularisation", self.slip_regularisation)
         if self.steps < 10:
             raise InvalidInputError("steps", self.steps, "an integer >= 10")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.models.planar_arm import planar_arm
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.planar_arm import planar_arm
 
 
 @pytest.fixture(scope="module")

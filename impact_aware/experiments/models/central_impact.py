@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from impact_aware.contact.force_model import Array, ContactForceModel, check_positive
+from impact_aware.arrays import Array
+from impact_aware.contact.force_models import ContactForceModel
 from impact_aware.errors import NoSolutionError
+from impact_aware.ranges import POSITIVE
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,9 @@ def central_impact(
         InvalidInputError: A mass or speed that is not positive.
         NoSolutionError: The force does not come to an end.
     """
-    mass = check_positive("effective_mass", effective_mass, "kg")
-    speed = check_positive("speed", speed, "m/s")
+    POSITIVE.check("effective_mass", effective_mass)
+    POSITIVE.check("speed", speed)
+    mass = effective_mass
     depth = _depth_scale(model, mass, speed)
     scale = np.array([depth, speed, depth, 0.5 * mass * speed**2])
     first = _phase(model, mass, np.array([0.0, speed, 0.0, 0.0]), scale, samples, restitution=False)
@@ -144,7 +147,7 @@ def _phase(
 
     def released(_: float, scaled: Array) -> float:
         penetration, rate, internal, _ = scaled * scale
-        if penetration <= 0.0 or model.pulls:
+        if penetration <= 0.0:
             return penetration / scale[0]
         return float(model.force(penetration, signed(rate), internal)) * scale[0] / scale[3] - 1e-10
 

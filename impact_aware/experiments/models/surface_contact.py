@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.force_model import ContactForceModel, check_not_negative, check_positive
+from impact_aware.contact.force_models import ContactForceModel
 from impact_aware.contact.geometry import FreeObject, frozen, vector
 from impact_aware.errors import InvalidInputError
+from impact_aware.ranges import NOT_NEGATIVE, POSITIVE
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,8 @@ class SurfaceContact:
             raise InvalidInputError("normal", normal.tolist(), "a vector that is not of zero length")
         object.__setattr__(self, "normal", frozen(normal / length))
         object.__setattr__(self, "point", frozen(vector("point", self.point, 3)))
-        check_not_negative("friction", self.friction, "")
-        check_positive("slip_regularisation", self.slip_regularisation, "m/s")
+        NOT_NEGATIVE.check("friction", self.friction)
+        POSITIVE.check("slip_regularisation", self.slip_regularisation)
 
     def depth(self, point: Array, displacement: Array) -> float:
         """Penetration of the robot's lowest point `point` (3,), base frame, m.

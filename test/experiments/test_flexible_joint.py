@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 
+from impact_aware.contact.force_models import ExponentialHuntCrossley, VirtualSpring
 from impact_aware.contact.geometry import Contact, FreeObject
-from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
-from impact_aware.contact.virtual_spring import VirtualSpring
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.experiments.arm_controllers import PressingForce
+from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
+from impact_aware.experiments.models.planar_arm import planar_arm
+from impact_aware.experiments.models.surface_contact import surface_at
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import JointElasticity
-from impact_aware.simulation.planar_arm import planar_arm
-from impact_aware.simulation.surface_contact import surface_at
 
 INELASTIC = ExponentialHuntCrossley(1e8, 2e10)
 
