@@ -10,13 +10,16 @@ from impact_aware.experiments.validation import run_validation
 from impact_aware.experiments.validation.context import ValidationContext
 
 
-def swapped_columns(name, first, second):
+def swapped_columns(table, first, second):
     def change(monkeypatch, module):
-        table = getattr(module, name).copy()
-        table[:, [first, second]] = table[:, [second, first]]
-        monkeypatch.setattr(module, name, table)
+        printed = getattr(module, table)
+        monkeypatch.setattr(module, table, printed | {first: printed[second], second: printed[first]})
 
     return change
+
+
+def larger_errors_with_b_rho(monkeypatch, module):
+    monkeypatch.setitem(module.REY_ARIAS, "with_b_rho", 1.5 * module.REY_ARIAS["with_b_rho"])
 
 
 def scaled(name, factor):
@@ -62,7 +65,8 @@ def half_the_equivalent_mass(monkeypatch, module):
 
 def other_rows(monkeypatch, module):
     """Ante-impact velocities one row off."""
-    monkeypatch.setattr(module, "_SLIDING_ANTE", np.roll(module._SLIDING_ANTE, 1, axis=0))
+    rows = {name: np.roll(module.SLIDING[name], 1) for name in ("before", "before_normal")}
+    monkeypatch.setattr(module, "SLIDING", module.SLIDING | rows)
 
 
 def other_inertia(monkeypatch, module):
@@ -98,9 +102,9 @@ def other_pads(change):
 
 
 ERRORS = [
-    ("sliding-errors", "printed_tables", swapped_columns("SLIDING", 0, 2)),
-    ("thesis-errors", "printed_tables", swapped_columns("THESIS", 2, 3)),
-    ("prediction-errors", "printed_tables", scaled("_B_RHO", 1.5)),
+    ("sliding-errors", "printed_tables", swapped_columns("SLIDING", "predicted", "error")),
+    ("thesis-errors", "printed_tables", swapped_columns("THESIS", "relative_error", "absolute_error")),
+    ("prediction-errors", "printed_tables", larger_errors_with_b_rho),
     ("push", "push_mass", scaled("_MASS", 1.2)),
     ("push", "push_mass", scaled("_SPEED", 0.9)),
     ("pad-duration", "pad_duration", links_alone),

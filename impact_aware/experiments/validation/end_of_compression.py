@@ -16,7 +16,7 @@ from impact_aware.experiments.models.inverse_inertia import (
 )
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
-from impact_aware.experiments.validation.printed_tables import WANG_RATIOS
+from impact_aware.experiments.validation.printed_tables import WANG
 from impact_aware.experiments.validation.random_postures import random_postures
 from impact_aware.robot import RobotModel
 
@@ -44,7 +44,7 @@ def end_of_compression(context: ValidationContext) -> list[Check]:
     equivalent, composite, flexible, momentum = masses.T
     if context.out is not None:
         _draw(context, masses)
-    printed = WANG_RATIOS.mean(axis=1)
+    printed = WANG["ratio"].mean(axis=1)
     return [
         _LAW.at_least(
             "(8) at least (6), which Cauchy and Schwarz ask for, % of the postures", 100.0, _share(equivalent, momentum)

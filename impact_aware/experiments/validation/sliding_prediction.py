@@ -16,23 +16,6 @@ from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.printed_tables import SLIDING, THESIS
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
 
-# Ante-impact velocities along the surface and along its normal, m/s, in the rows of `SLIDING`.
-_SLIDING_ANTE = np.array(
-    [
-        [0.031, -0.097], [0.061, -0.085], [0.004, -0.101], [0.064, -0.175], [0.096, -0.114], [-0.006, -0.148],
-        [0.064, -0.175], [0.108, -0.165], [0.000, -0.185], [0.061, -0.085], [0.028, -0.099], [-0.007, -0.103],
-        [0.092, -0.120], [0.054, -0.137], [0.002, -0.148], [0.120, -0.144], [0.086, -0.168], [0.003, -0.178],
-    ]
-)  # fmt: skip
-# The same in the rows of `THESIS`; the last one is the wall, whose normal looks the other way.
-_THESIS_ANTE = np.array(
-    [
-        [0.029, -0.096], [0.058, -0.083], [-0.004, -0.103], [0.076, -0.169], [0.087, -0.125], [-0.015, -0.150],
-        [0.075, -0.170], [0.115, -0.157], [-0.008, -0.184], [0.086, -0.048], [0.053, -0.052], [-0.002, -0.052],
-        [0.136, -0.061], [0.085, -0.106], [-0.002, -0.088], [0.176, -0.081], [0.124, -0.136], [0.006, -0.114],
-        [-0.017, 0.153],
-    ]
-)  # fmt: skip
 _SETS = {"first set": slice(0, 9), "second set": slice(9, 18)}
 _ANGLES = (30, 60, 90)
 _POSTURES = 101
@@ -49,18 +32,18 @@ _MODEL = Source(
 
 def sliding_predictions(context: ValidationContext) -> list[Check]:
     """Coupling of tangential and normal velocity in the printed predictions, and in the arm's model."""
-    paper = coupling(_SLIDING_ANTE, SLIDING[:, 0])
-    thesis = coupling(_THESIS_ANTE, THESIS[:, 1])
-    trends = {name: linregress(_THESIS_ANTE[rows, 0], THESIS[rows, 0]) for name, rows in _SETS.items()}
+    paper = coupling(SLIDING, "predicted")
+    thesis = coupling(THESIS, "predicted")
+    trends = {name: linregress(THESIS["before"][rows], THESIS["fitted"][rows]) for name, rows in _SETS.items()}
     if context.out is not None:
         _draw(context)
     figure = Source("Aouaj thesis Fig. 4.10", "aim", "'linear trends are recognisable'; columns of Tables 4.1, 4.2")
     return [
-        *_one_coupling("Aouaj 2021 Table II", _SLIDING_ANTE, SLIDING[:, 0], paper),
-        *_one_coupling("Aouaj thesis Tables 4.1, 4.2", _THESIS_ANTE[:18], THESIS[:18, 1], thesis[:18]),
+        *_one_coupling("Aouaj 2021 Table II", SLIDING, paper),
+        *_one_coupling("Aouaj thesis Tables 4.1, 4.2", THESIS, thesis[:18]),
         Source("Aouaj thesis Table 4.2", "aim").reported("W_tn / W_nn at the wall", thesis[18]),
         Source("Aouaj 2021 Table II", "aim").reported(
-            "W_tn / W_nn of the measured velocities: median", np.median(coupling(_SLIDING_ANTE, SLIDING[:, 1]))
+            "W_tn / W_nn of the measured velocities: median", np.median(coupling(SLIDING, "fitted"))
         ),
         *_of_the_model(context.seed, min(paper.min(), thesis.min()), max(paper.max(), thesis.max())),
         *(
@@ -71,17 +54,18 @@ def sliding_predictions(context: ValidationContext) -> list[Check]:
     ]
 
 
-def coupling(ante: Array, predicted: Array) -> Array:
-    """W_tn / W_nn (k,) of predictions (k,) from velocities before (k, 2), tangential and normal."""
-    return (predicted - ante[:, 0]) / np.abs(ante[:, 1])
+def coupling(table: dict[str, Array], column: str) -> Array:
+    """W_tn / W_nn (k,) from a column of velocities after, and the velocities before."""
+    return (table[column] - table["before"]) / np.abs(table["before_normal"])
 
 
-def _one_coupling(paper: str, ante: Array, predicted: Array, found: Array) -> list[Check]:
+def _one_coupling(paper: str, table: dict[str, Array], found: Array) -> list[Check]:
     """How well one coupling per set and angle gives the printed predictions."""
     # Rows go set by set, within them speed by speed, within those angle by angle.
     by_angle = found.reshape(2, 3, 3)
     mean = np.broadcast_to(by_angle.mean(axis=1, keepdims=True), by_angle.shape).ravel()
-    error = np.abs(ante[:, 0] + mean * np.abs(ante[:, 1]) - predicted)
+    before, normal, predicted = (table[name][: found.size] for name in ("before", "before_normal", "predicted"))
+    error = np.abs(before + mean * np.abs(normal) - predicted)
     source = Source(paper, "aim", _ONE)
     return [
         source.at_most(
@@ -124,7 +108,7 @@ def _coupling_at(robot: RobotModel, q: Array, inertia: str) -> float:
 def _draw(context: ValidationContext) -> None:
     with context.figure("004_figure_4_10_tangential", 1, 2, figsize=(10.0, 4.0), sharey=True) as (figure, axes):
         for axis, (name, rows) in zip(axes[0], _SETS.items(), strict=True):
-            before, fitted, predicted = _THESIS_ANTE[rows, 0], THESIS[rows, 0], THESIS[rows, 1]
+            before, fitted, predicted = (THESIS[name][rows] for name in ("before", "fitted", "predicted"))
             for index, angle in enumerate(_ANGLES):
                 axis.plot(before[index::3], fitted[index::3], f"C{index}o", label=f"{angle} deg, estimated")
                 axis.plot(before[index::3], predicted[index::3], f"C{index}x", label=f"{angle} deg, predicted")
