@@ -22,7 +22,7 @@ from impact_aware.compiled import (
     part,
 )
 from impact_aware.errors import NoSolutionError
-from impact_aware.impact import coulomb, fixed_direction, slip_direction, slip_series
+from impact_aware.impact import coulomb, fixed_direction, slip
 from impact_aware.impact.arm_kernels import (
     KINEMATICS,
     contact_problem,
@@ -61,8 +61,7 @@ _FIXED_DIRECTION, _FRICTIONLESS, _NEWTON = (
 )
 
 for _function in (
-    *slip_direction.TRANSLATED,
-    *slip_series.TRANSLATED,
+    *slip.TRANSLATED,
     *coulomb.TRANSLATED,
     *fixed_direction.TRANSLATED,
 ):
@@ -94,7 +93,7 @@ def solve(
 
     The Delassus matrix is given by its upper triangle, 1/kg, the relative velocity before in contact axes, m/s.
     """
-    series = np.empty(slip_series.SERIES_LENGTH)
+    series = np.empty(slip.SERIES_LENGTH)
     return _solve(method, w_nn, w_n1, w_n2, w_11, w_12, w_22, v_n, v_1, v_2, friction, restitution, series)
 
 
@@ -125,7 +124,7 @@ def _solve_state(
 
 def scratch_length(n: int) -> int:
     """Numbers that `predict_one` needs to work in, for n joints."""
-    return slip_series.SERIES_LENGTH + n * (KINEMATICS + n + 6)
+    return slip.SERIES_LENGTH + n * (KINEMATICS + n + 6)
 
 
 @compiled(FOUR, INDEX, CONSTANT_ROWS, CONSTANT_ROW, VECTOR, VECTOR, ROW, ROW, ROWS, ROWS, ROWS, ROW)
@@ -152,7 +151,7 @@ def predict_one(
         Impulse (3) in contact axes, N s, and index of the mode, `FAILED` or `NOT_FINITE`.
     """
     n = len(q)
-    begin, middle, end = slip_series.SERIES_LENGTH, slip_series.SERIES_LENGTH + n * KINEMATICS, len(scratch)
+    begin, middle, end = slip.SERIES_LENGTH, slip.SERIES_LENGTH + n * KINEMATICS, len(scratch)
     moved = scratch[begin:middle].reshape((n, KINEMATICS))
     factor = scratch[middle : middle + n * n].reshape((n, n))
     columns = scratch[end - 6 * n : end - 3 * n].reshape((n, 3))
@@ -182,7 +181,7 @@ def predict_rows(
     `mode` may get `FAILED` or `NOT_FINITE`.
     """
     n = q.shape[1]
-    series, moved, factor = np.empty(slip_series.SERIES_LENGTH), np.empty((n, KINEMATICS)), np.empty((n, n))
+    series, moved, factor = np.empty(slip.SERIES_LENGTH), np.empty((n, KINEMATICS)), np.empty((n, n))
     jacobian, half, problem, point, jump = (
         np.empty((n, 3)),
         np.empty((n, 3)),

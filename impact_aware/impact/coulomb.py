@@ -13,7 +13,7 @@ The three agree without friction, or when the slip never turns; otherwise only t
 for any e <= 1, which is why it is the default. At e = 0 the three are the same map.
 
 Slip that turns is a power series in a time tau with dp = |v_t| d(tau), in which it has no singularity at rest
-(`slip_series`): it is followed through the sharpest turn, and a phase ends at a zero within a series. Stick, and slip
+(`slip`): it is followed through the sharpest turn, and a phase ends at a zero within a series. Stick, and slip
 that keeps its direction, are followed exactly. In the norm of W_tt^-1 two slips never part under friction, so that an
 error made on the way does not grow: the impulse is right to about 1e-10 of it, wherever the slip goes.
 
@@ -26,8 +26,7 @@ import math
 from typing import Literal, TypeAlias
 
 from impact_aware.impact.contact_impulse import MODES
-from impact_aware.impact.slip_direction import departure, settled_direction
-from impact_aware.impact.slip_series import Series, expand, integrals
+from impact_aware.impact.slip import Series, departure, expand, integrals, settled_direction
 
 RestitutionLaw: TypeAlias = Literal["energetic", "poisson", "newton"]
 RESTITUTION_LAWS: tuple[RestitutionLaw, ...] = ("energetic", "poisson", "newton")
@@ -240,7 +239,7 @@ def _velocity(contact: _Contact, path: _Path) -> _Vector:
 
 
 def _count(contact: _Contact, path: _Path, law: int) -> tuple[float, float]:
-    """What the law counts (normal work, impulse or velocity) and its change per time tau of `slip_series`."""
+    """What the law counts (normal work, impulse or velocity) and its change per time tau of `slip`."""
     velocity = _velocity(contact, path)
     v_n, v_1, v_2 = velocity
     slip = math.sqrt(v_1 * v_1 + v_2 * v_2)

@@ -13,11 +13,9 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.face_overlap import clipped
 from impact_aware.contact.geometry import RADIUS, Contact, FreeObject, contact_jacobian
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.simultaneous import (
     ArmState,
     BodyContact,
@@ -25,6 +23,7 @@ from impact_aware.impact.simultaneous import (
     contact_patch,
     predict_simultaneous,
 )
+from impact_aware.records import ContactImpulse
 from impact_aware.records.impact import PALM
 from impact_aware.robot import RobotModel
 
@@ -35,6 +34,9 @@ TABLE = "table"
 
 HEAVIEST = 1e9
 """Mass of what no impact moves, kg."""
+
+SAME_CORNER = 1e-6
+"""Corners that are no farther apart are one, m."""
 
 
 def palm_contacts(
@@ -63,7 +65,7 @@ def palm_contacts(
     first = corners[0].point - corners[2].point
     axes = np.stack([first, np.cross(centre.normal, first)], axis=1) / np.linalg.norm(first)
     sizes = half[[along, across]]
-    flat = clipped((body.footprint(centre.normal) - middle.point) @ axes, sizes)
+    flat = shared_corners((body.footprint(centre.normal) - middle.point) @ axes, sizes)
     if len(flat) == len(corners) and np.allclose(np.abs(flat), sizes, rtol=0.0, atol=1e-9):
         # The whole palm touches.
         return corners
@@ -142,36 +144,23 @@ def moving_table(velocity: ArrayLike) -> FreeObject:
     return FreeObject(HEAVIEST, HEAVIEST * np.eye(3), np.zeros(3), np.array([*np.asarray(velocity), 0.0, 0.0, 0.0]))
 
 
-class SummedContact(NamedTuple):
-    """The contacts of one body as one, at their middle.
+def summed_contact(prediction: SimultaneousPrediction, body: str) -> ContactImpulse:
+    """All contacts of one body as one, in the frame of the prediction.
 
-    Attributes:
-        point: (3,) m.
-        normal: (3,) Of the first of them.
-        impulse: (3,) All impulses on the body, N s.
-        velocity_before: (3,) Mean, which is the middle's, relative to what is hit, m/s.
-        velocity_after: (3,) The same just after.
-        mode: It slides where any contact does, and separates where all of them do.
+    It is at the middle of their points, with the normal and coefficients of the first of them; the velocities are
+    those of the middle. It slides where any contact does, and separates where all of them do.
     """
-
-    point: Array
-    normal: Array
-    impulse: Array
-    velocity_before: Array
-    velocity_after: Array
-    mode: Mode
-
-
-def summed_contact(prediction: SimultaneousPrediction, body: str) -> SummedContact:
-    """What the contacts of one body come to, in the frame of the prediction."""
     own = [number for number, contact in enumerate(prediction.contacts) if contact.body == body]
-    modes = {prediction.modes[number] for number in own} - {"separate"}
-    return SummedContact(
+    modes, first = {prediction.modes[number] for number in own} - {"separate"}, prediction.contacts[own[0]]
+    return ContactImpulse(
+        frame=first.frame or "",
         point=np.mean([prediction.contacts[number].point for number in own], axis=0),
-        normal=prediction.contacts[own[0]].normal,
+        normal=first.normal,
         impulse=prediction.impulse[own].sum(axis=0),
         velocity_before=prediction.contact_velocity_before[own].mean(axis=0),
         velocity_after=prediction.contact_velocity_after[own].mean(axis=0),
+        friction=first.friction,
+        restitution=first.restitution,
         mode="slide" if "slide" in modes else "stick" if modes else "separate",
     )
 
@@ -182,7 +171,7 @@ class PalmPrediction(NamedTuple):
     Attributes:
         velocity_before: (n,) rad/s.
         velocity_after: (n,) rad/s.
-        mode: Of the palm as a whole, see `SummedContact`.
+        mode: Of the palm as a whole, see `summed_contact`.
         impulse: (3,) On the robot, N s.
         point: (3,) Middle of what touches, m.
         contact_velocity_before: (3,) Of that point relative to the obstacle, m/s.
@@ -198,7 +187,7 @@ class PalmPrediction(NamedTuple):
 
     velocity_before: Array
     velocity_after: Array
-    mode: Mode
+    mode: str
     impulse: Array
     point: Array
     contact_velocity_before: Array
@@ -311,3 +300,37 @@ def predict_palm(
         object_twist_after=None if obstacle is None else found.velocity_after[_OBJECT],
         inertia=inertia,
     )
+
+
+def shared_corners(ring: ArrayLike, half_sizes: ArrayLike) -> Array:
+    """Corners (k, 2) of what a convex face and a rectangle about the origin share: of a polygon, a line or a point.
+
+    Where they share nothing, it is the point of the rectangle that is nearest to the middle of the face. The face is
+    cut along one edge of the rectangle after the other (Sutherland and Hodgman, 1974).
+
+    Args:
+        ring: (m, 2) Corners of the face, around it; two of a line, one of a point, m.
+        half_sizes: (2,) Half edges of the rectangle, m.
+    """
+    face, half = np.asarray(ring, dtype=float), np.asarray(half_sizes, dtype=float)
+    corners = list(face)
+    for axis in range(2):
+        for side in (1.0, -1.0):
+            corners = _cut(corners, axis, side, float(half[axis]))
+    kept: list[Array] = []
+    for corner in corners:
+        if all(np.linalg.norm(corner - other) > SAME_CORNER for other in kept):
+            kept.append(corner)
+    return np.array(kept or [np.clip(face.mean(axis=0), -half, half)])
+
+
+def _cut(corners: list[Array], axis: int, side: float, limit: float) -> list[Array]:
+    """What of a polygon is no farther than the limit along an axis, on one side of the origin."""
+    kept = []
+    for start, end in zip(corners, corners[1:] + corners[:1], strict=True):
+        before, after = limit - side * start[axis], limit - side * end[axis]
+        if before >= 0.0:
+            kept.append(start)
+        if before * after < 0.0:
+            kept.append(start + before / (before - after) * (end - start))
+    return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -144,8 +145,8 @@ class GraspPostures:
 def palm_contact(arm: Arm, object_name: str, prediction: SimultaneousPrediction) -> ContactImpulse:
     """The contacts of one tool as one, base frame of the arm."""
     summed, to_base = summed_contact(prediction, arm.name), arm.base.rotation.T
-    first = next(contact for contact in prediction.contacts if contact.body == arm.name)
-    return ContactImpulse(
+    return dataclasses.replace(
+        summed,
         frame=arm.robot.tool_frame,
         obstacle=object_name,
         point=arm.base.actInv(summed.point),
@@ -153,7 +154,4 @@ def palm_contact(arm: Arm, object_name: str, prediction: SimultaneousPrediction)
         impulse=to_base @ summed.impulse,
         velocity_before=to_base @ summed.velocity_before,
         velocity_after=to_base @ summed.velocity_after,
-        friction=first.friction,
-        restitution=first.restitution,
-        mode=summed.mode,
     )

@@ -9,7 +9,14 @@ from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.jump_predictor import JumpPredictor
-from impact_aware.impact.palm import checked_palm, palm_contacts, palm_gaps, predict_palm, table_contacts
+from impact_aware.impact.palm import (
+    checked_palm,
+    palm_contacts,
+    palm_gaps,
+    predict_palm,
+    shared_corners,
+    table_contacts,
+)
 from impact_aware.impact.predictor import predict
 from impact_aware.impact.simultaneous import BodyContact
 from impact_aware.robot import RobotModel
@@ -211,3 +218,35 @@ def test_gaps_of_a_palm_that_is_askew_are_the_heights_of_its_corners_over_the_fa
     assert farther.sum() == 2
     np.testing.assert_allclose(gaps[~farther], 0.0, atol=1e-15)
     np.testing.assert_allclose(gaps[farther], 0.08 * np.tan(tilt), rtol=1e-4)
+
+
+PALM_SIZES = (0.04, 0.03)
+
+
+@pytest.mark.parametrize(
+    ("ring", "shared"),
+    [
+        # A larger face: the whole palm.
+        (
+            [[0.1, 0.1], [-0.1, 0.1], [-0.1, -0.1], [0.1, -0.1]],
+            [(-0.04, -0.03), (-0.04, 0.03), (0.04, -0.03), (0.04, 0.03)],
+        ),
+        # A smaller one, aside: over one edge of the palm.
+        (
+            [[0.05, 0.02], [0.01, 0.02], [0.01, -0.01], [0.05, -0.01]],
+            [(0.01, -0.01), (0.01, 0.02), (0.04, -0.01), (0.04, 0.02)],
+        ),
+        # A triangle whose corner comes in over the upper edge.
+        ([[0.0, -0.01], [0.08, 0.07], [-0.08, 0.07]], [(-0.04, 0.03), (0.0, -0.01), (0.04, 0.03)]),
+        # A line through the palm, and one that ends on it.
+        ([[-0.02, -0.1], [-0.02, 0.1]], [(-0.02, -0.03), (-0.02, 0.03)]),
+        ([[0.01, 0.0], [0.09, 0.08]], [(0.01, 0.0), (0.04, 0.03)]),
+        # A point.
+        ([[0.01, -0.02]], [(0.01, -0.02)]),
+        # Nothing in common: the nearest point of the palm to the middle of the face.
+        ([[0.1, 0.01], [0.2, 0.01]], [(0.04, 0.01)]),
+    ],
+)
+def test_the_corners_of_what_is_shared(ring, shared):
+    for way in (ring, ring[::-1]):
+        np.testing.assert_allclose(sorted(shared_corners(way, PALM_SIZES).round(9).tolist()), shared, atol=1e-12)

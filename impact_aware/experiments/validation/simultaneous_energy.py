@@ -22,7 +22,7 @@ _LAWS = Source(
 )
 
 
-class Impact(NamedTuple):
+class DrawnImpact(NamedTuple):
     """A drawn impact."""
 
     contacts: list[BodyContact]
@@ -30,7 +30,7 @@ class Impact(NamedTuple):
     objects: dict[str, FreeObject]
 
 
-def random_impact(robot: RobotModel, generator: np.random.Generator) -> Impact:
+def random_impact(robot: RobotModel, generator: np.random.Generator) -> DrawnImpact:
     """A box at the origin that is touched all around."""
     mass, half = 10.0 ** generator.uniform(-3.0, 1.0), generator.uniform(0.01, 0.15, 3)
     inertia = mass / 3.0 * np.diag((half**2).sum() - half**2)
@@ -53,7 +53,7 @@ def random_impact(robot: RobotModel, generator: np.random.Generator) -> Impact:
         if name not in arms:
             arms[name] = _arm_at(robot, generator, point)
         contacts.append(BodyContact(name, normal, point, "box", friction=friction, restitution=restitution))
-    return Impact(contacts, arms, {"box": box})
+    return DrawnImpact(contacts, arms, {"box": box})
 
 
 def _arm_at(robot: RobotModel, generator: np.random.Generator, point: Array) -> ArmState:
@@ -78,7 +78,7 @@ class Violations(NamedTuple):
     approach: float
 
 
-def violations(impact: Impact, found: SimultaneousPrediction) -> Violations:
+def violations(impact: DrawnImpact, found: SimultaneousPrediction) -> Violations:
     """Hold an answer against the laws."""
     energy = 0.0
     for arm in impact.arms.values():

@@ -23,7 +23,7 @@ from impact_aware.experiments.validation.mujoco_reference import (
     PAD,
     box_between_palms,
 )
-from impact_aware.experiments.validation.simultaneous_energy import Impact, Violations, random_impact, violations
+from impact_aware.experiments.validation.simultaneous_energy import DrawnImpact, Violations, random_impact, violations
 from impact_aware.impact.cone_complementarity import SOLVED, solve_cone_complementarity
 from impact_aware.impact.palm import face_gaps, palm_contacts
 from impact_aware.impact.simultaneous import ArmState, BodyContact, joint_problem, predict_simultaneous
@@ -66,7 +66,7 @@ _MUJOCO = Source(
 class _Drawn(NamedTuple):
     """An impact, its gaps (m,), m, and what joins its bodies."""
 
-    impact: Impact
+    impact: DrawnImpact
     gaps: Array
     delassus: Array
     velocity: Array

@@ -12,6 +12,8 @@ from impact_aware.impact import IMPACT_MAPS
 SEED = 7
 LAWS = ["energetic", "poisson", "newton"]
 
+fixed_direction = IMPACT_MAPS["fixed-direction"]
+
 # Small numbers that make unlike cases: tilted coupling, all directions of slip, slip from none to fast.
 entries = st.lists(st.floats(-1.0, 1.0), min_size=9, max_size=9)
 velocities = st.tuples(st.floats(-2.0, -1e-3), st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
@@ -23,7 +25,7 @@ def delassus_from(values):
 
 
 def solve(delassus, velocity, friction, restitution=0.0, law="energetic"):
-    name = "coulomb" if law == "energetic" else f"coulomb-{law}"
+    name = {"energetic": "coulomb", "fixed-direction": law}.get(law, f"coulomb-{law}")
     result = IMPACT_MAPS[name](np.asarray(delassus).tolist(), list(velocity), friction, restitution)
     return np.array(result[:3]), result.mode
 
@@ -82,7 +84,7 @@ def test_agrees_with_an_independent_integrator(law, restitution):
         size = np.linalg.norm(expected)
         np.testing.assert_allclose(impulse, expected, rtol=0.0, atol=1e-9 * size, err_msg=f"{SEED=} {number=}")
         followed += 1
-        fixed = IMPACT_MAPS["fixed-direction"](delassus.tolist(), velocity.tolist(), friction, restitution)
+        fixed = fixed_direction(delassus.tolist(), velocity.tolist(), friction, restitution)
         straight = np.array(fixed[:3])
         turned += np.linalg.norm(impulse - straight) > 0.03 * size
     # Otherwise the cases would not tell the exact map from the fixed direction.
@@ -124,16 +126,17 @@ def test_laws(values, velocity, friction, restitution, law):
         assert gained <= 1e-9 * (1.0 + np.abs(p).max() * np.abs(velocity).max())
 
 
+@pytest.mark.parametrize("law", ["energetic", "fixed-direction"])
 @given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.floats(0.0, 6.3))
 @settings(max_examples=100)
-def test_turning_the_tangents_turns_the_answer(values, velocity, friction, restitution, angle):
+def test_turning_the_tangents_turns_the_answer(law, values, velocity, friction, restitution, angle):
     delassus, velocity = delassus_from(values), np.array(velocity)
     c, s = math.cos(angle), math.sin(angle)
     turn = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
-    p, _ = solve(delassus, velocity, friction, restitution)
-    turned, _ = solve(turn @ delassus @ turn.T, turn @ velocity, friction, restitution)
-    # The steps depend on nothing that the turn changes, but a start without slip has its direction from rounding.
-    if math.hypot(velocity[1], velocity[2]) > 1e-6:
+    p, mode = solve(delassus, velocity, friction, restitution, law)
+    turned, turned_mode = solve(turn @ delassus @ turn.T, turn @ velocity, friction, restitution, law)
+    # A start without slip has its direction from rounding, and so has the fixed direction's mode at its limit.
+    if math.hypot(velocity[1], velocity[2]) > 1e-6 and (mode == turned_mode or law == "energetic"):
         np.testing.assert_allclose(turned, turn @ p, atol=1e-7 * (1.0 + p[0]))
 
 
@@ -234,3 +237,51 @@ def test_next_to_the_plane_is_nearly_as_in_the_plane(friction):
     for across in (1e-4, 1e-7, 1e-10, 1e-13):
         beside, _ = solve(delassus, [-1.0, 0.1, across], friction, 0.5)
         np.testing.assert_allclose(beside, plane, atol=20.0 * across + 1e-9)
+
+
+@given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0))
+@settings(max_examples=200)
+def test_laws_of_the_fixed_direction(values, velocity, friction, restitution):
+    delassus, velocity = delassus_from(values), np.array(velocity)
+    impulse = fixed_direction(delassus.tolist(), velocity.tolist(), friction, restitution)
+    p = np.array(impulse[:3])
+    after = velocity + delassus @ p
+    # Rounding, scaled by the largest velocity that the sum cancels.
+    scale = 1e-9 * (1.0 + np.abs(velocity).max() + np.abs(delassus @ p).max())
+    assert p[0] > 0.0
+    assert abs(after[0] + restitution * velocity[0]) < scale
+    assert np.hypot(p[1], p[2]) <= friction * p[0] * (1 + 1e-12) + 1e-15
+    if impulse.mode == "stick":
+        assert np.hypot(after[1], after[2]) < scale
+    slip = np.hypot(velocity[1], velocity[2])
+    full_friction = np.isclose(np.hypot(p[1], p[2]), friction * p[0], rtol=1e-12)
+    if impulse.mode == "slide" and slip > 1e-6 and not full_friction:
+        # Limited friction has brought the slip along its line to rest.
+        assert abs(after[1:] @ velocity[1:]) < scale * slip
+
+
+def test_paper_000_while_the_slip_keeps_its_way():
+    delassus = np.diag([0.5, 0.7, 0.9])
+    velocity = np.array([-0.3, 0.4, 0.3])
+    friction = 0.3
+    p = np.array(fixed_direction(delassus.tolist(), velocity.tolist(), friction, 0.0)[:3])
+    u = velocity[1:] / 0.5
+    # Eq. (16): J_N M^-1 J_mu^T is the normal row of the Delassus matrix against (1, -mu u).
+    expected = 0.3 / (delassus[0] @ [1.0, *(-friction * u)])
+    np.testing.assert_allclose(p, [expected, *(-friction * u * expected)], atol=1e-15)
+
+
+def test_enough_friction_sticks_and_wild_coupling_never_pulls():
+    p = fixed_direction([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]], [-1.0, 0.2, 0.1], 0.5, 0.0)
+    assert p.mode == "stick"
+    # mu W_nt above W_nn: Rey Arias 2024's normal impulse would be negative.
+    jam = fixed_direction([[0.5, 0.65, 0.0], [0.65, 1.0, 0.0], [0.0, 0.0, 1.0]], [-1.0, 1.0, 0.0], 1.0, 0.0)
+    assert jam.normal > 0.0
+
+
+def test_contact_without_slip_follows_where_the_normal_drives_it():
+    delassus = [[0.5, 0.3, 0.0], [0.3, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    slippery = fixed_direction(delassus, [-1.0, 0.0, 0.0], 0.1, 0.0)
+    assert slippery.mode == "slide"
+    assert slippery.tangent_1 == -0.1 * slippery.normal
+    assert fixed_direction(delassus, [-1.0, 0.0, 0.0], 0.5, 0.0).mode == "stick"
