@@ -1,4 +1,4 @@
-"""A homogeneous box: as a free object, where its surface is, and which of its axes are to be called what."""
+"""A homogeneous box: as a free object, where its surface is, and how it is turned however its axes are named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import itertools
 from typing import ClassVar
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
@@ -63,7 +62,8 @@ class Box(Shape):
 
     def face(self, outward: Array) -> Array:
         """See `Shape.face`."""
-        return nearest_axis(np.eye(3), outward)
+        index = int(np.argmax(np.abs(outward)))
+        return np.eye(3)[index] * (1.0 if outward[index] >= 0.0 else -1.0)
 
     def footprint(self, normal: Array) -> Array:
         """See `Shape.footprint`."""
@@ -84,11 +84,11 @@ class Box(Shape):
 
     def turn(self, rotation: Array, up: Array) -> Array:
         """Of the 24 ways to name its axes that by which it is turned the least."""
-        return nearest_naming(rotation)[0]
+        return nearest_turn(rotation)
 
     def nearest_equal(self, rotation: Array, other: Array) -> Array:
-        """Itself, or after half a turn about an axis."""
-        return flipped_nearest(rotation, other)
+        """Itself, or after half a turn about an axis, after which a tracker may report it as well."""
+        return rotation * _FLIPS[int(np.argmax(_FLIPS @ np.einsum("ij,ij->j", rotation, other)))]
 
     def outline(self) -> Array:
         """Its twelve edges."""
@@ -120,51 +120,10 @@ def homogeneous_box(
     return PlacedShape(Box(half_extents), np.asarray(position, dtype=float), axes).free_object(mass, twist)
 
 
-def nearest_axis(rotation: ArrayLike, direction: ArrayLike) -> Array:
-    """The axis (3,) of a box, or its opposite, that is nearest to a direction (3,).
+def nearest_turn(rotation: ArrayLike) -> Array:
+    """The rotation (3, 3) of the same box, its axes named anew, that turns it the least.
 
-    `rotation` (3, 3) has the box's axes as columns.
+    `rotation` (3, 3) has the box's axes as columns, in any of the 24 namings that no observer can tell apart.
     """
     axes = np.asarray(rotation, dtype=float)
-    along = axes.T @ np.asarray(direction, dtype=float)
-    index = int(np.argmax(np.abs(along)))
-    return axes[:, index] * (1.0 if along[index] >= 0.0 else -1.0)
-
-
-def nearest_naming(rotation: ArrayLike) -> tuple[Array, Array]:
-    """The names of a box's axes by which it is turned the least: no naming of them is the right one.
-
-    Args:
-        rotation: (3, 3) Of the axes as somebody names them.
-
-    Returns:
-        `turn` (3, 3), the rotation of the axes named anew, and `naming` (3, 3), with `turn = rotation @ naming`:
-        lengths (3,) along the former axes are `abs(naming).T @ lengths` along the new ones.
-    """
-    axes = np.asarray(rotation, dtype=float)
-    naming = max(_RELABELLINGS, key=lambda matrix: float(np.sum(axes * matrix.T)))
-    return axes @ naming, naming
-
-
-def flipped_nearest(rotation: ArrayLike, other: ArrayLike) -> Array:
-    """The rotation (3, 3) of the same box that is nearest to another one (3, 3): itself, or half a turn about an axis.
-
-    A box looks the same after it, and a tracker may tell either.
-    """
-    axes, wanted = np.asarray(rotation, dtype=float), np.asarray(other, dtype=float)
-    alike = np.einsum("ij,ij->j", axes, wanted)
-    return axes * _FLIPS[int(np.argmax(_FLIPS @ alike))]
-
-
-def upright(rotation: ArrayLike, up: ArrayLike, tolerance: float) -> Array:
-    """A box (3, 3) that leans by no more than a tolerance, rad, stood upright by the shortest way; others as they are.
-
-    `up` (3,) is the vertical in the frame of `rotation`.
-    """
-    axes, vertical = np.asarray(rotation, dtype=float), np.asarray(up, dtype=float)
-    own = nearest_axis(axes, vertical)
-    across = np.cross(own, vertical)
-    sine = float(np.linalg.norm(across))
-    if not 0.0 < sine <= np.sin(tolerance):
-        return axes
-    return np.asarray(pin.exp3(np.arcsin(sine) / sine * across) @ axes)
+    return axes @ max(_RELABELLINGS, key=lambda matrix: float(np.sum(axes * matrix.T)))

@@ -11,7 +11,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import nearest_naming
+from impact_aware.contact.box import nearest_turn
 from impact_aware.contact.shape import Shape, SurfacePoint, shortest_turn
 from impact_aware.errors import InvalidInputError
 
@@ -135,7 +135,7 @@ class Hull(Shape):
         """Of one that stands on a face: by which its base leans, and how far it is turned about the vertical."""
         base = -rotation @ self.face(-rotation.T @ up)
         lean = shortest_turn(up, base)
-        named = nearest_naming(lean.T @ rotation)[0]
+        named = nearest_turn(lean.T @ rotation)
         x, y, z, w = pin.Quaternion(np.asfortranarray(named)).coeffs()
         about = 2.0 * np.arctan2(float(np.array([x, y, z]) @ up), w)
         return np.asarray(lean @ pin.exp3(about * np.asarray(up, dtype=float)))

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import upright
+from impact_aware.contact.box import Box
 from impact_aware.contact.shape import SurfacePoint
 from impact_aware.errors import InvalidInputError
 from impact_aware.task.task import ArmTask, TaskObject
@@ -18,6 +18,9 @@ OBLIQUE = 0.7
 
 GRAZING = 1e-3
 """Sine of the angle to a face below which a velocity passes along it."""
+
+_CUBE, _VERTICAL = Box((1.0, 1.0, 1.0)), np.array([0.0, 0.0, 1.0])
+
 
 
 class Hit(NamedTuple):
@@ -52,7 +55,7 @@ def hit_of(thing: TaskObject, arm: ArmTask) -> Hit:
     place = middle_of_hit(thing, arm)
     normal, depth = rotation @ place.normal, shape.depth(place.normal)
     turned = turn @ arm.impact_velocity
-    level = upright(turn, (0.0, 0.0, 1.0), 0.5 * np.pi)
+    level = _CUBE.upright(turn, _VERTICAL, 0.5 * np.pi)
     wanted = turn @ level.T @ arm.impact_velocity
     velocity = _towards(turned, wanted, OBLIQUE * float(np.arctan(thing.friction_tool)))
     shift = _exit(velocity, normal, depth) - _exit(turned, normal, depth)

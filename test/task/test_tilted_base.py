@@ -69,8 +69,6 @@ def test_both_a_yaw_and_angles_are_refused():
     }
     with pytest.raises(InvalidInputError, match=r"arms\[0\].base_yaw: got 0.0, expected one of"):
         parse_task(content)
-    with pytest.raises(InvalidInputError, match="one of yaw and rpy"):
-        Scene(arms=(ArmMount(yaw=0.4, rpy=(0.1, 0.0, 0.0)),))
 
 
 def test_four_six_and_seven_numbers_place_a_base():
