@@ -9,25 +9,6 @@ from impact_aware.estimation.contact_point import TELLING
 from impact_aware.estimation.contact_surface import SEVERAL, ContactSurfaceFit
 
 
-def surface_as_dict(fit: ContactSurfaceFit) -> dict[str, Any]:
-    """The fit as JSON knows it: normal in the base frame, its error in rad, offset in the frame's axes, m."""
-    return {
-        "fitted": list(fit.fitted),
-        "normal": fit.normal.tolist(),
-        "normal_error": fit.normal_error,
-        "normal_told": fit.normal_told,
-        "friction": fit.friction,
-        "friction_error": fit.friction_error,
-        "friction_told": fit.friction_told,
-        "friction_at_least": fit.friction_at_least,
-        "offset": fit.offset.tolist(),
-        "offset_error": fit.offset_error,
-        "modes": list(fit.modes),
-        "restitution": fit.restitution.tolist(),
-        "unexplained": fit.unexplained,
-    }
-
-
 def surface_as_text(fit: dict[str, Any]) -> list[str]:
     """The lines for people; a figure that the jumps don't tell is not shown."""
     lines = []

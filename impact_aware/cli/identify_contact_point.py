@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.cli.contact_surface_text import surface_as_dict, surface_as_text, surface_notes
+from impact_aware.cli.contact_surface_text import surface_as_text, surface_notes
 from impact_aware.cli.options import add_options, chosen
-from impact_aware.cli.output import keep_json, show, show_notes
+from impact_aware.cli.output import keep_json, plain, show, show_notes
 from impact_aware.columns import open_columns
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.contact.options import ContactOptions, ObjectOptions
@@ -58,6 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, PointOptions)
 
 
+_SURFACE = (
+    "fitted", "normal", "normal_error", "normal_told", "friction", "friction_error", "friction_told",
+    "friction_at_least", "offset", "offset_error", "modes", "restitution", "unexplained",
+)  # fmt: skip
+
+
 def run(args: argparse.Namespace) -> int:
     """Fit, print, and write `identify_contact-point.json` with `--out`."""
     robot = load_robot(args.robot)
@@ -94,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
                 inertia=inertia,
                 law_error=args.law_error,
             )
-            found[-1]["surface"] = surface_as_dict(surface)
+            found[-1]["surface"] = plain(surface, *_SURFACE)
             # What is said of the friction without a normal is answered by the fit.
             found[-1]["notes"] = _notes(fit, surface.normal) + surface_notes(
                 surface, args.offset is None, friction
@@ -113,23 +119,13 @@ def run(args: argparse.Namespace) -> int:
 
 def as_dict(fit: ContactPointFit, radius: float, normal: Array | None) -> dict[str, Any]:
     """A fit as JSON knows it: SI units; point and direction in the frame's axes, impulses in the base frame."""
+    names = ("frame", "one_point", "probability", "told", "told_along", "point", "along", "error_along", "error_across")
     return {
-        "frame": fit.frame,
+        **plain(fit, *names, "unexplained", "impulses", "impulse_errors"),
         "radius": radius,
         "hits": len(fit.impulses),
-        "one_point": fit.one_point,
-        "probability": fit.probability,
-        "told": fit.told,
-        "told_along": fit.told_along,
-        "point": fit.point.tolist(),
         "standard_error": np.sqrt(np.diag(fit.covariance)).tolist(),
-        "along": fit.along.tolist(),
-        "error_along": fit.error_along,
-        "error_across": fit.error_across,
         "offset": fit.point.tolist(),
-        "unexplained": fit.unexplained,
-        "impulses": fit.impulses.tolist(),
-        "impulse_errors": fit.impulse_errors.tolist(),
         "friction": None if normal is None else _friction(fit, normal),
         "notes": _notes(fit, normal),
     }

@@ -59,6 +59,15 @@ def progress(**settings: Any) -> tqdm[Any]:
     return tqdm(disable=not sys.stderr.isatty(), **settings)
 
 
+def plain(thing: object, *names: str) -> dict[str, Any]:
+    """Attributes of a result by name, arrays and tuples as lists."""
+    values = {name: getattr(thing, name) for name in names}
+    return {
+        name: value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+    }
+
+
 def row(values: Iterable[float]) -> str:
     """Numbers beside each other, as the tables for people have them."""
     return "  ".join(f"{value:9.4f}" for value in values)

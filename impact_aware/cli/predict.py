@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.cli.options import add_options, chosen
-from impact_aware.cli.output import keep_json, row, show, show_notes
+from impact_aware.cli.output import keep_json, plain, row, show, show_notes
 from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.contact.box import Box
 from impact_aware.contact.geometry import FRICTION
@@ -217,26 +217,20 @@ def _refuse(args: argparse.Namespace, option: str, others: tuple[str, ...]) -> N
             raise InvalidInputError(named, f"a value along with --{option}", f"--{option} or {named}, not both")
 
 
+_FIGURES = (
+    "method", "inertia", "mode", "velocity_before", "velocity_after", "impulse", "effective_mass", "reduced_mass",
+    "contact_velocity_before", "contact_velocity_after", "object_twist_before", "object_twist_after", "energy_loss",
+)  # fmt: skip
+
+
 def to_json(robot: RobotModel, prediction: ImpactPrediction | PalmPrediction) -> dict[str, Any]:
     """The prediction as one JSON object: SI units, base frame, joints in the model's order."""
     return {
         "robot": robot.name,
         "joints": list(robot.joint_names),
         "contact_frame": prediction.contact.frame,
-        "method": prediction.method,
-        "inertia": prediction.inertia,
-        "mode": prediction.mode,
-        "velocity_before": prediction.velocity_before.tolist(),
-        "velocity_after": prediction.velocity_after.tolist(),
-        "impulse": prediction.impulse.tolist(),
-        "effective_mass": prediction.effective_mass,
-        "reduced_mass": prediction.reduced_mass,
         "contact_point": prediction.point.tolist(),
-        "contact_velocity_before": prediction.contact_velocity_before.tolist(),
-        "contact_velocity_after": prediction.contact_velocity_after.tolist(),
-        "object_twist_before": _plain(prediction.object_twist_before),
-        "object_twist_after": _plain(prediction.object_twist_after),
-        "energy_loss": prediction.energy_loss,
+        **plain(prediction, *_FIGURES),
     }
 
 
@@ -374,7 +368,3 @@ def _object(args: argparse.Namespace, shape: Shape, contact: Contact, point: Arr
         position=place if args.object_position is None else np.array(args.object_position),
         twist=np.array(args.object_twist or np.zeros(6)),
     )
-
-
-def _plain(values: Array | None) -> list[float] | None:
-    return None if values is None else values.tolist()

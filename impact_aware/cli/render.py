@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from impact_aware.cli.options import add_options
-from impact_aware.cli.output import show
+from impact_aware.cli.output import plain, show
 from impact_aware.errors import InvalidInputError
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.bag import Bag
@@ -93,20 +93,11 @@ def summary(scene: RecordedScene, path: Path) -> dict[str, Any]:
         if impact is not None:
             found = None if outcome is None else outcome.picked(impact.joint_names)
             entry["impact"] = {
-                "time": impact.time,
-                "source": impact.source,
-                "mode": impact.contacts[0].mode,
-                "impulse": impact.contacts[0].impulse.tolist(),
-                "velocity_before": impact.velocity_before.tolist(),
+                **plain(impact, "time", "source", "velocity_before"),
+                **plain(impact.contacts[0], "mode", "impulse"),
                 "velocity_after_predicted": impact.velocity_after.tolist(),
                 "velocity_after": None if found is None else found.tolist(),
                 "velocity_after_from": None if outcome is None or found is None else outcome.origin,
             }
         arms.append(entry)
-    return {
-        "file": str(path),
-        "time": scene.time,
-        "span": list(scene.span),
-        "impact_times": list(scene.impact_times),
-        "arms": arms,
-    }
+    return {"file": str(path), **plain(scene, "time", "span", "impact_times"), "arms": arms}
