@@ -251,7 +251,7 @@ def check_angles(source: ColumnFile, columns: Iterable[Name], *, degrees: bool) 
     other = "rad" if degrees else "deg"
     name = next((name for name in columns if angle_unit(str(name)) == other), None)
     if name is not None:
-        wanted = "radians by their names: leave out --degrees" if degrees else "--degrees, as its name says degrees"
+        wanted = "radians by their names: leave out --degrees" if degrees else "--degrees, as its name has degrees"
         raise InvalidInputError(f"columns of {source.path}", f"{name}", wanted)
 
 

@@ -183,7 +183,7 @@ def usable_folder(folder: Path) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise InvalidInputError("out", str(folder), f"a folder that can be reached ({error})") from error
     if resolved == here or resolved in here.parents:
-        raise InvalidInputError("out", repr(str(folder)), "a folder of its own, not the current one or one around it")
+        raise InvalidInputError("out", repr(str(folder)), "a separate folder, not the current one or one around it")
     return resolved
 
 

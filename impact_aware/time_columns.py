@@ -60,9 +60,9 @@ def time_scale(source: ColumnFile, name: Name, stated: float | None = None) -> t
     if said:
         slow = TIME_UNITS[said] * step > _LONGEST_STEP
         note = f"{name} counts in {said} by its name, in steps of {TIME_UNITS[said] * step:.3g} s; if that is not so, "
-        return TIME_UNITS[said], f"{note}--time-unit says the unit" if slow else ""
+        return TIME_UNITS[said], f"{note}--time-unit states the unit" if slow else ""
     unit = next((unit for unit, scale in TIME_UNITS.items() if step * scale <= _LONGEST_STEP), "ns")
-    note = f"{name} counts in {unit}, judged by its steps of {step:.6g}; --time-unit states another one"
+    note = f"{name} counts in {unit}, estimated from its steps of {step:.6g}; --time-unit states another one"
     return TIME_UNITS[unit], "" if unit == "s" else note
 
 

@@ -27,7 +27,7 @@ class NoFreeDomainError(ImpactAwareError):
 
 def add_domain(parser: argparse.ArgumentParser) -> None:
     """Declare `--domain`, which lets the user choose."""
-    parser.add_argument("--domain", type=_number, help="ROS_DOMAIN_ID (default: one that nobody uses)")
+    parser.add_argument("--domain", type=_number, help="ROS_DOMAIN_ID (default: a free one)")
 
 
 def _number(text: str) -> int:

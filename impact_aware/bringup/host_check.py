@@ -227,7 +227,7 @@ def _card(root: Path, name: str) -> Iterator[Finding]:
 def _middleware(variables: Mapping[str, str]) -> Finding:
     chosen = variables.get("RMW_IMPLEMENTATION", "")
     if "zenoh" in chosen:
-        return Finding("middleware", chosen, "rmw_fastrtps_cpp or rmw_cyclonedds_cpp: they tell of a node's death")
+        return Finding("middleware", chosen, "rmw_fastrtps_cpp or rmw_cyclonedds_cpp: both report the death of a node")
     return Finding("middleware", chosen or "the distribution's")
 
 
@@ -235,5 +235,5 @@ def _range(variables: Mapping[str, str]) -> Finding:
     chosen = variables.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
     if chosen in ("LOCALHOST", "OFF"):
         return Finding("discovery", chosen)
-    advice = "`export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST` where one machine is enough: nobody else then joins"
+    advice = "`export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST` where one machine is enough: no other machine then joins"
     return Finding("discovery", chosen or "SUBNET", advice)

@@ -31,7 +31,7 @@ _TEXTS = {
     "namespace": ("", "namespace of every node, such as cell"),
     "task": ("", "task: a name in config/tasks or a file"),
     "parameter_file": ("", "parameters of all nodes, instead of config/"),
-    "hardware": ("", "driver of the arm, which says what the next three are: a name in config/hardware or a file"),
+    "hardware": ("", "driver of the arm, which sets the next three: a name in config/hardware or a file"),
     "joint_states": ("", "an arm's full-rate joint states; empty: the hardware's, or joint_states"),
     "commands": ("", "where an arm's commands go; empty: the hardware's, or the topic of the interface"),
     "controller": ("", "ros2_control's controller of the commands; empty: the hardware's, or whose topic they are"),

@@ -19,14 +19,14 @@ def surface_as_text(fit: dict[str, Any]) -> list[str]:
         shown = " ".join(f"{value:.4f}" for value in fit["normal"])
         lines.append(f"  normal          {shown}   +- {math.degrees(fit['normal_error']):.1f} deg, from the surface")
     elif "normal" in fit["fitted"]:
-        lines.append("  normal          cannot tell")
+        lines.append("  normal          not determined")
     if fit["friction_told"]:
         lines.append(f"  friction        {fit['friction']:.3f} +- {fit['friction_error']:.3f}")
     elif "friction" in fit["fitted"]:
         # Around a normal that is not known an impulse leans by nothing.
         known = "normal" not in fit["fitted"] or fit["normal_told"]
         bound = f"; at least {fit['friction_at_least']:.3f}" if known else ""
-        lines.append(f"  friction        cannot tell{bound}")
+        lines.append(f"  friction        not determined{bound}")
     return lines
 
 
@@ -36,7 +36,7 @@ def surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) -
     slides = "slide" in fit.modes
     if "normal" in fit.fitted and not fit.normal_told:
         notes.append(
-            f"cannot tell the normal: its standard error is {math.degrees(fit.normal_error):.0f} deg; "
+            f"the normal is not determined: its standard error is {math.degrees(fit.normal_error):.0f} deg; "
             + _missing(fit, point_fitted)
         )
     if "friction" in fit.fitted and not fit.friction_told:
@@ -46,7 +46,7 @@ def surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) -
                 "; a hit that sticks or turns meanwhile, as it may where joints give, shows less than the friction: "
                 f"it takes {SEVERAL} that slide"
             )
-        notes.append(f"cannot tell the friction: {reason}")
+        notes.append(f"the friction is not determined: {reason}")
     if fit.fitted == ("normal",):
         lean = math.degrees(math.atan(friction)) if friction > 0.0 else 0.0
         assumed = f"friction {friction:g} was assumed, by which the impulse leans {lean:.0f} deg where it slides"
@@ -62,10 +62,11 @@ def surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) -
 def _missing(fit: ContactSurfaceFit, point_fitted: bool) -> str:
     if fit.rivals:
         return (
-            "several answers explain the jumps alike; hits that slide another way on the same surface tell them apart"
+            "several solutions explain the jumps equally well; hits that slide another way on the same surface "
+            "separate them"
         )
     if len(fit.modes) == 1 and point_fitted:
-        return "one hit tells no point on its line, whose velocity is needed; --offset gives it, more hits find it"
+        return "one hit determines no point on its line, whose velocity is needed; give --offset, or more hits"
     if len(fit.fitted) == 2 and len(fit.modes) == 1:
-        return "one hit tells normal and friction only together; give one, or hits that slide in other directions"
-    return "more hits of the same surface, which slide in other directions, tell it"
+        return "one hit determines normal and friction only together; give one, or hits that slide in other directions"
+    return "more hits of the same surface, which slide in other directions, are needed"

@@ -127,7 +127,7 @@ class Demo:
             waiting = str(self._controller_state().get("waiting_for", ""))
             bar.set_description(f"starting the nodes{': ' * bool(waiting)}{waiting}"[:100])
             if time.monotonic() > deadline:
-                why = waiting or "it said nothing"
+                why = waiting or "no message came from it"
                 raise DemoFailedError(
                     f"the controller did not start within {START_TIMEOUT:g} s: {why}\n{self._logged()}"
                 )
@@ -203,7 +203,7 @@ class Demo:
         plant = self.plant
         controller = self._latest.get("rs_controller", {})
         if dead == "run_monitor":
-            return "the controller was asked to stop and the simulator brakes the arm"
+            return "the controller was stopped and the simulator brakes the arm"
         if dead == "sim_robot":
             return f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
         if dead == self._controller:

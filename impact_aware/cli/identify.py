@@ -305,7 +305,7 @@ def trials_from_bag(
     from impact_aware.recordings.whole_recording import samples_in_bag
 
     if defaults.normal is None:
-        raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} does not say it")
+        raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} has none")
     with Bag(path) as bag:
         _, samples = samples_in_bag(bag, "joint_states", robot.joint_names, degrees=degrees)
         if not impact_times:

@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
             )
         if odd is not None:
             found[-1]["notes"] = [
-                f"cannot tell: the hits of {Path(odd['file']).name} are of another point than those of the other files "
+                f"not determined: the hits of {Path(odd['file']).name} are of another point than those of the others "
                 f"(by chance: {odd['probability']:.1g}): was the tool changed between the recordings?",
                 *found[-1]["notes"],
             ]
@@ -172,18 +172,18 @@ def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
     notes = []
     if not fit.one_point:
         notes.append(
-            f"cannot tell: the hits are not of one point, or the model is not right: what one point leaves has a "
+            f"not determined: the hits are not of one point, or the model is wrong: the residual of one point has a "
             f"probability of {fit.probability:.1g} (chi-square {fit.chi_square:.0f} of {fit.freedom}); --per-hit fits "
             "each hit alone"
         )
     elif not fit.told:
         notes.append(
-            f"cannot tell: the standard error across the impulse is {100 * fit.error_across:.1f} cm; more hits of the "
-            "same point from other directions tell it"
+            f"not determined: the standard error across the impulse is {100 * fit.error_across:.1f} cm; more hits of "
+            "the same point from other directions are needed"
         )
     elif not fit.told_along:
         notes.append(
-            f"cannot tell where along that line, which is told to {100 * fit.error_along:.1f} cm: one hit tells the "
+            f"the point along that line is known to {100 * fit.error_along:.1f} cm only: one hit determines the "
             "line of its impulse, hits from other directions where the lines meet"
         )
     if fit.unexplained > 0.3 and fit.one_point:
@@ -192,7 +192,7 @@ def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
             "inertia; --per-hit fits each hit alone"
         )
     if normal is None:
-        notes.append("without --normal nothing is said about friction: the impulse leans by it, the surface does not")
+        notes.append("without --normal the friction is not determined: only the lean of the impulse is known")
     return notes
 
 

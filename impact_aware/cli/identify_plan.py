@@ -113,7 +113,7 @@ def _write_table(path: Path, robot: RobotModel, trials: list[ImpactTrial]) -> No
 
 def _as_text(robot: RobotModel, summary: dict[str, Any], saved: bool) -> str:
     width = max(map(len, robot.joint_names))
-    lines = [f"{len(summary['impacts'])} impacts that tell the motor inertia of {robot.name}", ""]
+    lines = [f"{len(summary['impacts'])} impacts that determine the motor inertia of {robot.name}", ""]
     lines.append(f"{'joint':<{width}}   expected error   of as many unplanned ones")
     for joint, planned, chance in zip(
         robot.joint_names,

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     name = args.name or args.urdf.stem
     if not name or "/" in name or name.startswith("."):
         raise InvalidInputError("name", repr(name), "the name of a file without its ending")
-    otherwise, joints = "the profile's joints say otherwise", tuple(args.joints)
+    otherwise, joints = "the profile's joints name others", tuple(args.joints)
     robot = arm_of_urdf(args.urdf, otherwise, name=name, joint_names=joints, tool_frame=args.tool_frame)
     urdf = args.urdf.resolve()
     path = None if args.out is None else args.out / f"{name}.yaml"

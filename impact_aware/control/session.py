@@ -225,7 +225,7 @@ class ControlSession:
         if not self.active:
             self.rest.finished = True
             return
-        self._law.safe_stop(SafeReason.REQUESTED, "the process was asked to end")
+        self._law.safe_stop(SafeReason.REQUESTED, "the process received a signal to end")
 
     def reset(self) -> None:
         """Leave the safe mode, holding the present posture, and accept whatever state comes next."""

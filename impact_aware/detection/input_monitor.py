@@ -179,5 +179,5 @@ def _reason(quality: InputQuality, lowest_rate: float, foreign_share: float) -> 
     if quality.missing_share > 0.05:
         return f"{100 * quality.missing_share:.0f} % of the samples are missing"
     if quality.jitter > 0.3:
-        return f"stamps scatter by {100 * quality.jitter:.0f} % of their period: they tell when messages came in"
+        return f"stamps scatter by {100 * quality.jitter:.0f} % of their period: they are times of arrival"
     return None

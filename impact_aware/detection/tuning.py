@@ -278,7 +278,7 @@ def _encoder_step(column: Array) -> float:
 
 
 def measured_noise(positions: ArrayLike, encoder_resolution: float) -> float:
-    """Largest standard deviation of a joint's noise beside the encoder's steps, rad.
+    """Largest standard deviation of a joint's noise besides the encoder's steps, rad.
 
     Args:
         positions: Some hundred samples of any motion without impacts (m, n), rad.

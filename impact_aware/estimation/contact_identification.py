@@ -247,7 +247,7 @@ def _warnings(
     for index, name in enumerate(("stiffness", "damping")):
         if not determined[index]:
             lines.append(
-                f"{name}: the profiles can't tell, anything from {lower[index]:.3g} to {upper[index]:.3g} explains them"
+                f"{name}: not determined by the profiles: {lower[index]:.3g} to {upper[index]:.3g} explains them"
             )
     for index, profile in enumerate(profiles):
         ratio = profile.impulse / (profile.effective_mass * profile.approach_speed)

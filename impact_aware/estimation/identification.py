@@ -198,7 +198,7 @@ def _undetermined(fit: Fit, names: Sequence[str], absolute: float) -> list[str]:
     for index in (int(found) for found in np.flatnonzero(~_determined(fit, absolute))):
         low, high = fit.lower[index], fit.upper[index]
         lines.append(
-            f"{names[index]}: the recordings can't tell, anything from {low:.3g} to {high:.3g} explains them;"
+            f"{names[index]}: not determined by the recordings: anything from {low:.3g} to {high:.3g} explains them;"
             " record impacts that move it more, in other postures and directions"
         )
     return lines
@@ -237,7 +237,7 @@ def _result(
     warnings: list[str],
 ) -> Identification:
     if 0 < predictions.tracked < len(predictions.trials):
-        warnings.append(f"object: its track tells its velocity in {predictions.tracked} of {len(predictions.trials)}")
+        warnings.append(f"object: its track gives its velocity in {predictions.tracked} of {len(predictions.trials)}")
     if fit.residual_rms > UNEXPLAINED * predictions.typical_jump:
         warnings.append(
             f"model: {fit.residual_rms:.2g} rad/s of jumps of {predictions.typical_jump:.2g} rad/s stay unexplained;"

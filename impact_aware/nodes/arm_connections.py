@@ -126,7 +126,7 @@ class ArmConnections:
         """Commands that somebody else sends too, or that nobody takes; and topics on which nothing can pass."""
         rivals = self._commands.rivals()
         if rivals:
-            return f"somebody else publishes {', '.join(rivals)} too: is the suite running twice?"
+            return f"another node publishes {', '.join(rivals)} too: is the suite running twice?"
         for arm in self._arms:
             for sentence in silenced(self._node, [arm.topic(name) for name in (*WATCHED, self._commands.topic)]):
                 return sentence

@@ -35,7 +35,7 @@ class Settings:
     bases_from_task: bool = described(
         False, "the bases are those of the task, which reference_field looks up in TF; it is not configured before"
     )
-    autostart: bool = described(False, "configure, activate and start without being asked")
+    autostart: bool = described(False, "configure, activate and start without a request")
     command_interface: str = described(
         "effort", "what the arms are commanded by: a torque for each state, or laws between two", choices=INTERFACES
     )
@@ -52,7 +52,7 @@ class Settings:
     upstream_timeout: float = described(
         0.5, "time without a heartbeat of a node that the motion needs, after which it is lost, s", 0.2, 60.0
     )
-    watchdog: bool = described(False, "go on only while command_watchdog is heard, and can stop the arms")
+    watchdog: bool = described(False, "go on only while heartbeats of command_watchdog come, and it can stop the arms")
     watchdog_timeout: float = described(
         0.1, "time without its heartbeat after which the arm goes to the safe mode, s of wall time", 0.05, 60.0
     )

@@ -73,7 +73,7 @@ class Settings:
     follow_task: bool = described(True, "where a normal is given: it is that of the latest task")
     sampling_period: float = described(0.001, "time between two states, s", 1e-5, 0.1)
     encoder_resolution: float = described(1e-5, "step of the positions, rad", 0.0, 0.1)
-    position_noise: float = described(0.0, "standard deviation of the positions beside the steps, rad", 0.0, 0.1)
+    position_noise: float = described(0.0, "standard deviation of the positions without the steps, rad", 0.0, 0.1)
     measure_noise: bool = described(
         True, "raise position_noise to what the first 50 states show; they are not watched then"
     )
@@ -174,7 +174,7 @@ class ImpactDetectorNode(Node):
             return
         self._noise_samples = None
         if noise > self._settings.position_noise:
-            self.get_logger().info(f"allowing for a position noise of {noise:.1e} rad beside the encoder's steps")
+            self.get_logger().info(f"allowing for a position noise of {noise:.1e} rad besides the encoder's steps")
             self._noise = noise
             self._watch = self._make_watch(len(sample.position), noise)
 

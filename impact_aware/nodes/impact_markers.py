@@ -85,7 +85,7 @@ class Settings:
         STYLE.joint_chart, "draw the joints' velocities as a chart, which is mirrored from behind"
     )
     chart_position: list[float] = described([*STYLE.chart_position], "lower left corner of the joint chart, m")
-    legend: bool = described(STYLE.legend, "say what the colours mean")
+    legend: bool = described(STYLE.legend, "show a legend of the colours")
     legend_position: list[float] = described([*STYLE.legend_position], "first line of the legend, m")
     text_height: float = described(STYLE.text_height, "m", 1e-3, 10.0)
     whole_scene: bool = described(

@@ -153,7 +153,7 @@ class KukaFriRelayNode(Node):
             return NOT_KNOWN
         topic = self._publisher.topic_name
         takers = {own.node_name for own in self.get_subscriptions_info_by_topic(topic)} - {WATCHDOG}
-        return "" if takers else f"nobody takes {topic}: is lbr_torque_command_controller loaded?"
+        return "" if takers else f"no node subscribes to {topic}: is lbr_torque_command_controller loaded?"
 
     @property
     def finished(self) -> bool:

@@ -135,7 +135,7 @@ class ObjectFollower:
         """Why no motion may begin towards the object, in one sentence; empty when it may, or nothing was seen."""
         refusal = self.problem or self.watch.refusal(now)
         if not refusal and not self._stamped and (self.watch.velocity.any() or self.watch.swing is not None):
-            return "the object moves, and its poses have no stamps that tell when it was where"
+            return "the object moves, and its poses have no stamps"
         return refusal
 
     def _complain(self, reason: str, seen: ObjectPose, why: str) -> None:

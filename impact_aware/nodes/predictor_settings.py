@@ -29,7 +29,7 @@ class Settings:
     arm: str = described("", "name of the arm, written into every prediction; empty: the node's namespace")
     base: list[float] = described(
         [],
-        "pose of the base in the task's frame until a task tells it, as bases of rs_controller; empty: in its origin",
+        "pose of the base in the task's frame until a task sets it, as bases of rs_controller; empty: in its origin",
     )
     base_from_task: bool = described(
         False, "the base is that of the task, which reference_field looks up in TF; nothing is predicted before"
@@ -39,11 +39,11 @@ class Settings:
     contact_frame: str = described("", "robot frame that hits; empty: the tool frame")
     pad_half_sizes: list[float] = described(
         [0.0, 0.0, 0.0],
-        "half edges of a flat palm along the axes of the contact frame until a task tells them, m; zeros: a tip",
+        "half edges of a flat palm along the axes of the contact frame until a task sets them, m; zeros: a tip",
     )
     table_friction: float = described(
         -1.0,
-        "Coulomb coefficient between the object that a palm hits and its table until a task tells it; negative: none",
+        "Coulomb coefficient between the object that a palm hits and its table until a task sets it; negative: none",
         -1.0,
         10.0,
     )

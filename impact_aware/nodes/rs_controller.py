@@ -314,7 +314,7 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def _on_safe_stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._session is not None
-        self._session.safe_stop(SafeReason.REQUESTED, "asked for by a client")
+        self._session.safe_stop(SafeReason.REQUESTED, "requested by a client")
         response.success, response.message = True, "going to the safe mode"
         return response
 
@@ -346,7 +346,7 @@ class RsControllerNode(SteadyLifecycleNode):
         if not session.active:
             self._connections.look()
         elif rivals := self._commands.rival_names():
-            session.safe_stop(SafeReason.COMMAND_RIVAL, f"somebody else sends commands too: {', '.join(rivals)}")
+            session.safe_stop(SafeReason.COMMAND_RIVAL, f"another node sends commands too: {', '.join(rivals)}")
             self._follow()
 
     def survive(self, error: Exception) -> None:

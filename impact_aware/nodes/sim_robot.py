@@ -1,4 +1,4 @@
-"""Node `sim_robot`: the plant for whoever has no robot. Commands in; joint states, object poses and truth out.
+"""Node `sim_robot`: the simulated plant. Commands in; joint states, object poses and truth out.
 
 It simulates the arms of a task: one, or several whose topics are below their names. In lockstep it goes on when new
 commands for every arm, and the `step_done` of every participant for its last state, have come; when a participant dies
@@ -234,7 +234,7 @@ class SimRobotNode(Node):
                 self._step()
         elif self._gate.complete and waited > COMMAND_PATIENCE:
             # A controller that was deactivated brought the arms to rest first.
-            self.get_logger().info("nobody commands any more: the arms hold themselves")
+            self.get_logger().info("no commands come any more: the arms hold themselves")
             self._commanded = False
             for arm in self._arms.values():
                 arm.input.forget()

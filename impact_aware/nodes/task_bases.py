@@ -15,7 +15,7 @@ from impact_aware.nodes.ros.qos import LATCHED_QOS
 from impact_aware.task import Task
 from impact_aware.task.arms import base_numbers
 
-NOT_KNOWN = "no task has come yet that says where the base stands: reference_field looks it up in TF"
+NOT_KNOWN = "no task with the pose of the base has come yet: reference_field looks it up in TF"
 
 
 class TaskBases:

@@ -59,5 +59,5 @@ class WatchdogLink:
     def _silent(self) -> str:
         topic = self._node.resolve_topic_name(TOPIC)
         if self._beat.last is None:
-            return f"nothing was heard on {topic}: does {WATCHDOG} run?"
-        return f"nothing was heard on {topic} for {1e3 * self._beat.silent:.0f} ms"
+            return f"no message came on {topic}: does {WATCHDOG} run?"
+        return f"no message came on {topic} for {1e3 * self._beat.silent:.0f} ms"

@@ -83,7 +83,7 @@ def still_joints(names: Sequence[str], windows: Sequence[Array]) -> list[str]:
 
 def beside_notes(options: FileOptions, arms: Sequence[ArmAnalysis]) -> list[str]:
     """That the file beside a recording was read, and which of its impact times nothing was found at."""
-    notes = [f"{options.path.name} was read: what it says holds where the command line is silent"]
+    notes = [f"{options.path.name} was read: its entries hold where the command line has none"]
     times = [impact.time for arm in arms for impact in arm.impacts]
     for time in options.impact_times:
         if not any(abs(found - time) <= NEAR for found in times):

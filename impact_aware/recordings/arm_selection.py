@@ -105,8 +105,8 @@ def arm_of_table(joint_names: tuple[str, ...], robot: str | None) -> ArmSource:
     missing = [name for name in model.joint_names if name not in joint_names]
     if missing:
         wanted = (
-            f"the joints of {model.name}; {', '.join(missing)} are missing: --columns 'q=COLUMNS joints=JOINTS' says "
-            "which columns are which joints, also of one arm out of two"
+            f"the joints of {model.name}; {', '.join(missing)} are missing: --columns 'q=COLUMNS joints=JOINTS' "
+            "assigns columns to joints, also for one arm out of two"
         )
         if model.profile is None:
             wanted += "; impact-aware new-robot --joints writes a profile of some of a URDF's joints"

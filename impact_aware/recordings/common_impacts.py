@@ -78,7 +78,7 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
     fields = list(_fields(bag))
     if not fields:
         if given is not None:
-            raise InvalidInputError("task", given, "a recording of a reference field, which tells where the object was")
+            raise InvalidInputError("task", given, "a recording of a reference field, which has the object's pose")
         return None, ""
     alone = len(fields[0][1].arms) == 1
     if given is not None:

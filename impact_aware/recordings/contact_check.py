@@ -99,10 +99,10 @@ class ContactCheck:
                 left = f"{100 * self.fit.unexplained:.0f} % of it stay"
                 return (
                     f"the contact point is not tested: no point of {self.fit.frame} explains the jump, {left}: "
-                    "which link was touched can't be told, or the inertia is another"
+                    "the touched link is not determined, or the inertia is another"
                 )
             reach = 100.0 * self.fit.error_across
-            return f"the contact point is not tested: the jump tells it across the impulse to +- {reach:.1f} cm only"
+            return f"the contact point is not tested: the jump shows it across the impulse to +- {reach:.1f} cm only"
         x, y, z = self.fit.point.tolist()
         return (
             f"another point explains the jump far better: ({x:.3f}, {y:.3f}, {z:.3f}) m in {self.fit.frame}, "

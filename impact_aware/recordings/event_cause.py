@@ -53,10 +53,10 @@ SWAY = 0.04
 ROUNDING = 0.7
 """Root mean square of an oscillation that is seen, in steps of the encoder: rounding with noise makes up to half."""
 
-UNJUDGED = "can't be judged, as the samples only begin there"
+UNJUDGED = "can't be classified, as the samples only begin there"
 """Evidence of a find that nothing before it can be compared with."""
 
-UNFINISHED = "can't be told from an oscillation of the contact before, for lack of samples around it"
+UNFINISHED = "can't be separated from an oscillation of the contact before, for lack of samples around it"
 """Evidence of a find that comes too soon before the end of the samples, or too close to the contact."""
 
 UNCLEAR, MADE = "a jump of the velocity is not clear, and ", ", which makes such a jump by then"

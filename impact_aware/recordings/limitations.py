@@ -71,7 +71,7 @@ def _of_arm(arm: ArmAnalysis) -> Iterator[Limitation]:
         reason = f"samples come at {arm.rate_hz:.0f} Hz, {period:.1f} ms apart: what is quicker is between two of them"
         yield entry("oscillations of the joints, and contacts within a few samples of each other", reason)
     if math.isfinite(arm.smallest_jump):
-        reason = "it has to stand out from noise, and from what a command does within a sample; beside ringing by more"
+        reason = "the jump must exceed the noise and the largest change by a command within one sample"
         yield entry(f"impacts in which no joint jumps by {arm.smallest_jump:.2g} rad/s", reason)
     if not arm.impacts:
         return
@@ -97,7 +97,7 @@ def _assumed(arm: ArmAnalysis, entry: Callable[[str, str], Limitation]) -> Itera
         if all(any(word.startswith(name) for word in impact.assumed) for impact in predicted):
             yield entry(
                 f"the {name}",
-                f"nobody gave one: 0 was assumed; --{name} gives it, impact-aware identify {name} finds it",
+                f"none was given: 0 was assumed; --{name} gives it, impact-aware identify {name} finds it",
             )
     if all("a fixed surface" in impact.assumed and impact.object_hit is None for impact in predicted):
         yield entry("whether what was hit gave way", "no --object-mass: a fixed surface was assumed")
@@ -147,7 +147,7 @@ _PER_IMPACT = (
     ),
     (
         "whether the contact point is right",
-        f"one jump tells it across its impulse with a standard error of more than {100.0 * TELLING:.0f} cm; identify "
+        f"one jump shows it across its impulse with a standard error of more than {100.0 * TELLING:.0f} cm; identify "
         "contact-point takes several hits",
         lambda impact: _untold(impact, one_point=True),
     ),

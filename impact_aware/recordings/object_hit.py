@@ -79,7 +79,7 @@ def object_hit(
     try:
         motion = object_motion(track, time, until, time_error=time_error)
     except (InvalidInputError, np.linalg.LinAlgError) as error:
-        return f"the object's track does not tell what this hit did: {error}"
+        return f"the object's track does not show the effect of this hit: {error}"
     gained = motion.velocity_after - motion.velocity_before
     gained_error = np.hypot(motion.velocity_after_error, motion.velocity_before_error)
     restitution, restitution_error = _restitution(motion, estimate, prediction)

@@ -91,7 +91,7 @@ def robot_of(description: Description, joints: tuple[str, ...]) -> tuple[RobotMo
         tool_frame=carried[-1],
         base_frame=bodies[0],
     )
-    return robot, (f"{description.topic} says nothing about motor inertia; --robot takes a profile",)
+    return robot, (f"{description.topic} has no motor inertia; --robot takes a profile",)
 
 
 def _with_profile(

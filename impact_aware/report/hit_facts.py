@@ -24,7 +24,7 @@ def contact_facts(check: ContactCheck | None) -> Iterator[tuple[str, str]]:
     verdict = {"agrees": "agrees with the jump", "another_point": "another point fits far better"}
     if check.link:
         yield "touched", f"{check.link}, not {check.fit.frame}"
-    yield "contact point, tested", verdict.get(check.verdict, "the jump can't tell")
+    yield "contact point, tested", verdict.get(check.verdict, "not determined by the jump")
     yield "contact point, from the jump", f"({x}, {y}, {z}) m in {check.fit.frame}, {near}; {shares}"
 
 

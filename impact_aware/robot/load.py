@@ -27,7 +27,7 @@ def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ..
     """
     path = Path(name_or_file)
     if _is_urdf(path):
-        otherwise = "impact-aware new-robot --joints makes a profile that says otherwise"
+        otherwise = "impact-aware new-robot --joints makes a profile with others"
         return arm_of_urdf(path, otherwise, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
     profile = load_profile(name_or_file)
     if apparent_motor_inertia is not None:

@@ -206,7 +206,7 @@ class ObjectWatch:
         if swing is not None:
             return self._swing_refusal(swing)
         if fit is None:
-            return f"the object's pose was seen for less than {SHORTEST:g} s, which does not tell whether it moves"
+            return f"the object's pose was seen for less than {SHORTEST:g} s, too short to see whether it moves"
         speed, spread = float(np.linalg.norm(fit.velocity)), fit.spread
         if limits.object_spread_limit and spread > limits.object_spread_limit:
             return f"the object's positions scatter by more than {limits.object_spread_limit:g} m"

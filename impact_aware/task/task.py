@@ -148,7 +148,7 @@ class ArmTask:
         """
         if not self.base_is_told:
             label = f"arms[{self.name}].base_in_tf" if self.name else "arm.base_in_tf"
-            expected = "base_position, and base_rpy, beside it, as nothing is looked up in TF here"
+            expected = "base_position, and base_rpy, beside it, as TF is not used here"
             raise InvalidInputError(label, self.base_in_tf, expected)
         return (0.0, 0.0, self.base_yaw) if self.base_yaw else self.base_rpy
 

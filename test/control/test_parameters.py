@@ -56,7 +56,7 @@ PAGE = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8").partition("
 STATED = {
     name: (float(default), float(low), float(high))
     for name, default, low, high in re.findall(
-        r"^\| `(\w+)` \| float \| `(.+?)` \| (\S+) to (\S+) \|", PAGE.partition("\n## ")[0], re.MULTILINE
+        r"^\| `(\w+)` \| `([-\d.e]+)` \| (\S+) to (\S+) \|", PAGE.partition("\n## ")[0], re.MULTILINE
     )
 }
 

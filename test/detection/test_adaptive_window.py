@@ -99,7 +99,7 @@ def test_jumps_are_found_within_five_milliseconds_and_timed(resolution, jump):
     assert 0.0 < min(delays)
     assert max(delays) < 5e-3
     # Nobody tells the fit that these jumps take no time, so it allows for a contact time and dates them early; a
-    # jump that is weak beside the encoder's steps shows its shape least.
+    # jump that is weak besides the encoder's steps shows its shape least.
     assert np.median(errors) < (0.3e-3 if jump >= 0.2 and resolution < 1e-4 else 0.6e-3)
     assert np.median(errors) < 2.0 * np.median(claims)
     # Few samples after the impact, each wrong by up to half a step: a first estimate, not a measurement.

@@ -239,7 +239,7 @@ def test_the_track_tells_the_restitution_where_the_joints_can_not(robot):
     alone = [replace(trial, object_gain=None, object_gain_error=None) for trial in made]
     assert np.ptp([identify_restitution(robot, alone).lower[0], identify_restitution(robot, alone).upper[0]]) > 0.3
     mixed = identify_restitution(robot, [*made[:4], *alone[4:]])
-    assert "object: its track tells its velocity in 4 of 6" in mixed.warnings
+    assert "object: its track gives its velocity in 4 of 6" in mixed.warnings
     assert mixed.lower[0] < 0.45 < mixed.upper[0]
 
 

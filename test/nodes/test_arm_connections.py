@@ -111,12 +111,12 @@ def controller(ros_context):
 
 
 def test_who_is_not_there_is_named(controller):
-    assert controller.connections.refusal().startswith("no left/joint_states yet: nobody publishes it in ROS domain ")
+    assert controller.connections.refusal().startswith("no left/joint_states yet: no node publishes it in ROS domain ")
     controller.receive()
-    assert controller.connections.refusal().startswith("no reference_field yet: nobody publishes it in ROS domain ")
+    assert controller.connections.refusal().startswith("no reference_field yet: no node publishes it in ROS domain ")
     controller.field()
     told = controller.connections.refusal()
-    assert told.startswith("nobody listens to /connections/left/effort_controller/commands in ROS domain ")
+    assert told.startswith("no node subscribes to /connections/left/effort_controller/commands in ROS domain ")
     assert told.endswith("is the effort controller loaded?")
 
 
@@ -208,7 +208,7 @@ def test_a_companion_that_knows_of_no_motion_is_heard_until_it_takes_that_back(c
     readiness._on_answer(
         DiagnosticStatus(name="/reference_field", values=[KeyValue(key="no_motion", value="it moves")])
     )
-    assert controller.connections.refusal() == "/reference_field says it moves"
+    assert controller.connections.refusal() == "/reference_field reports: it moves"
     readiness._on_answer(DiagnosticStatus(name="/reference_field"))
     assert controller.connections.refusal() == ""
 
@@ -218,7 +218,7 @@ def test_a_node_of_the_graph_that_is_missing_is_a_reason(controller):
     controller.receive()
     controller.listen()
     controller.readiness._companions = frozenset({"/bag_recorder"})
-    assert controller.connections.refusal() == "not everybody is there: /bag_recorder has not said to be ready"
+    assert controller.connections.refusal() == "not everybody is there: /bag_recorder has not reported to be ready"
 
 
 def test_states_that_can_not_be_received_are_a_reason(controller):
@@ -226,7 +226,7 @@ def test_states_that_can_not_be_received_are_a_reason(controller):
     controller.driver.create_publisher(JointState, "/connections/left/joint_states", state_qos(reliable=False))
     controller.wait("/connections/left/joint_states", 2)
     reason = (
-        "/driver offers /connections/left/joint_states with best effort, but asked for is reliable: "
+        "/driver offers /connections/left/joint_states with best effort, but requested is reliable: "
         "it can't be received"
     )
     assert controller.connections.refusal() == f"no left/joint_states yet: {reason}"

@@ -406,7 +406,7 @@ def linked(node, monkeypatch):
 
 
 def test_without_a_heartbeat_nothing_begins(linked):
-    expected = "nothing was heard on /command_watchdog/heartbeat: does command_watchdog run?"
+    expected = "no message came on /command_watchdog/heartbeat: does command_watchdog run?"
     assert linked.link.refusal() == expected
     linked.hear()
     assert linked.link.refusal() == ""
@@ -417,7 +417,7 @@ def test_a_heartbeat_that_ends_is_told_within_its_time(linked):
     linked.look(5)
     assert linked.said == []
     linked.look(2)
-    assert linked.said[0] == "nothing was heard on /command_watchdog/heartbeat for 120 ms"
+    assert linked.said[0] == "no message came on /command_watchdog/heartbeat for 120 ms"
     assert linked.link.refusal() != ""
 
 

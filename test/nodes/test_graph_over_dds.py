@@ -52,7 +52,7 @@ def test_two_arms_in_random_order(suite, zygote, tmp_path, on_one_topic) -> None
     plant = next(process for process in suite.processes if process.spec.executable == "sim_robot")
     controller = next(process for process in suite.processes if process.spec.executable == "rs_controller")
     configure(suite)
-    words = "/bag_recorder has not said to be ready"
+    words = "/bag_recorder has not reported to be ready"
     suite.until_said(plant, words)
     suite.until(lambda: len(states) == len(graph) - 1, "everybody but the recorder says something")
     lacking = [own for own in states.values() if own.message]

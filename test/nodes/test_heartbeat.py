@@ -145,7 +145,7 @@ def test_silence_of_who_was_heard_is_told_once_within_its_time(listener):
     listener.wait(5.0)
     assert listener.lost == ["impacts"]
     assert listener.upstream.refusal() == (
-        "the node that publishes /impacts is gone: nothing more was heard on /impacts/heartbeat"
+        "the node that publishes /impacts is gone: no further message came on /impacts/heartbeat"
     )
 
 
@@ -154,7 +154,7 @@ def test_who_is_silent_and_still_there_is_not_called_gone(node, listener):
     listener.hear()
     listener.wait(1.0)
     assert listener.upstream.refusal() == (
-        "the node that publishes /impacts is held up: nothing more was heard on /impacts/heartbeat"
+        "the node that publishes /impacts is held up: no further message came on /impacts/heartbeat"
     )
     node.destroy_publisher(publisher)
 
@@ -194,7 +194,7 @@ def test_where_the_middleware_does_not_tell_a_heartbeat_must_be_heard(node, monk
     monkeypatch.setattr(middleware, "get_rmw_implementation_identifier", lambda: "rmw_zenoh_cpp")
     listener = Listener(node, monkeypatch)
     assert listener.upstream.refusal() == (
-        "nothing was heard on /impacts/heartbeat, and rmw_zenoh_cpp does not tell of the death of the node that "
+        "no message came on /impacts/heartbeat, and rmw_zenoh_cpp does not report the death of the node that "
         "publishes /impacts"
     )
     listener.hear()

@@ -49,7 +49,7 @@ def test_a_controller_needs_heartbeats_and_names_the_middleware(silent, controll
     assert controller.trigger_configure() is TransitionCallbackReturn.SUCCESS
     for topic in ("impacts", "predicted_jumps", "reference_field"):
         assert controller._upstream.refusal() == (
-            f"nothing was heard on /{topic}/heartbeat, and {silent} does not tell of the death of the node that "
+            f"no message came on /{topic}/heartbeat, and {silent} does not report the death of the node that "
             f"publishes /{topic}"
         )
         controller._upstream._on_beat(topic, Heartbeat(session=1, count=1))

@@ -89,7 +89,7 @@ def test_states_that_are_published_best_effort_while_lockstep_asks_for_reliable(
     pair.own.create_subscription(JointState, "qm/joint_states", lambda message: None, RELIABLE)
     pair.other.create_publisher(JointState, "/qm/joint_states", BEST_EFFORT)
     pair.wait("/qm/joint_states", 1, 1)
-    sentence = "/robot/driver offers /qm/joint_states with best effort, but asked for is reliable: it can't be received"
+    sentence = "/robot/driver offers /qm/joint_states with best effort, but requested is reliable: it can't be received"
     assert mismatches(pair.own) == silenced(pair.own, ["qm/joint_states"]) == [sentence]
     assert why_silent(pair.own, "qm/joint_states") == sentence
     assert mismatches(pair.own, ["another"]) == []
@@ -106,12 +106,12 @@ def test_one_who_matches_is_enough_against_silence(pair):
 
 def test_a_driver_that_can_not_hear_the_commands(pair):
     pair.own.create_publisher(Float64MultiArray, "qm/commands", qos.COMMAND_QOS)
-    assert unheard(pair.own, "qm/commands").startswith("nobody listens to /qm/commands in ROS domain ")
+    assert unheard(pair.own, "qm/commands").startswith("no node subscribes to /qm/commands in ROS domain ")
     pair.other.create_subscription(Float64MultiArray, "/qm/commands", lambda message: None, LATCHED)
     pair.wait("/qm/commands", 1, 1)
     assert unheard(pair.own, "qm/commands") == ""
     assert silenced(pair.own) == [
-        "/robot/driver asks for /qm/commands with transient local, but offered is volatile: it can't hear"
+        "/robot/driver asks for /qm/commands with transient local, but offered is volatile: it receives nothing"
     ]
 
 
@@ -127,7 +127,7 @@ def test_another_type_on_the_same_topic(pair):
 def test_why_nothing_is_heard(pair):
     pair.own.create_subscription(JointState, "qm/quiet", lambda message: None, BEST_EFFORT)
     told = why_silent(pair.own, "qm/quiet", "the driver")
-    assert told.startswith("nobody publishes it in ROS domain ")
+    assert told.startswith("no node publishes it in ROS domain ")
     assert told.endswith(", is the driver running there?")
     pair.other.create_publisher(JointState, "/qm/quiet", RELIABLE)
     pair.wait("/qm/quiet", 1, 1)

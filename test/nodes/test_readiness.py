@@ -66,10 +66,10 @@ def pair():
 def test_both_sides_must_have_found_each_other(pair):
     source = pair.add(0, "source", peers=["/words > /sink", "/words > /far/sink"], companions=["/sink"])
     readiness = Readiness(source)
-    assert readiness.refusal() == "/sink has not said to be ready"
+    assert readiness.refusal() == "/sink has not reported to be ready"
     sink = pair.add(1, "sink", peers=["/words < /source"])
     other = Readiness(sink)
-    assert pair.until(lambda: "not said" not in readiness.refusal())
+    assert pair.until(lambda: "not reported" not in readiness.refusal())
     assert readiness.refusal() == "/words is not published yet"
     assert other.refusal() == "/words is not listened to yet"
     source.create_publisher(String, "words", 1)
@@ -89,7 +89,7 @@ def test_a_companion_that_lacks_somebody_is_named_with_what_it_lacks(pair):
     sink = pair.add(1, "sink", peers=["/words < /source"])
     sink.create_subscription(String, "words", print, 1)
     Readiness(sink)
-    wanted = "/sink says /source does not publish /words yet"
+    wanted = "/sink reports: /source does not publish /words yet"
     assert pair.until(lambda: readiness.refusal() == wanted), readiness.refusal()
     source = pair.add(0, "source")
     publisher = source.create_publisher(String, "words", 1)

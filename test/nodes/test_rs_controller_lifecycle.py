@@ -116,7 +116,7 @@ def test_activation_without_what_it_needs_is_refused_and_says_why(bench, field, 
     assert bench.node.trigger_activate() is FAILURE
     assert bench.lifecycle == "inactive"
     level, sentence, _ = bench.node._status()
-    assert level == b"\x01" and sentence.startswith(f"can't activate: {reason}: nobody publishes it in ROS domain ")
+    assert level == b"\x01" and sentence.startswith(f"can't activate: {reason}: no node publishes it in ROS domain ")
 
 
 def test_a_refused_transition_is_published_with_its_reason(bench, monkeypatch):
@@ -278,7 +278,7 @@ def test_a_rival_that_appears_in_motion_is_named_and_stops_it(bench):
         bench.node._look_for_rivals()
         bench.state(count=2)
         assert bench.node._session.command.reason is SafeReason.COMMAND_RIVAL
-        assert bench.node._session.command.detail == f"somebody else sends commands too: {named[0]}"
+        assert bench.node._session.command.detail == f"another node sends commands too: {named[0]}"
     finally:
         rival.destroy_publisher(publisher)
         rival.destroy_node()

@@ -221,7 +221,7 @@ def test_activation_says_which_arm_is_missing(bench):
     bench.field()
     bench.states(arms=(LEFT,))
     assert bench.node.trigger_activate() is TransitionCallbackReturn.FAILURE
-    assert bench.node._complaint.startswith("can't activate: no right/joint_states yet: nobody publishes it")
+    assert bench.node._complaint.startswith("can't activate: no right/joint_states yet: no node publishes it")
 
 
 def test_either_arm_may_hit_first_and_begins_the_interim_mode(bench):

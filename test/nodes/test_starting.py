@@ -39,7 +39,7 @@ def test_in_any_order_it_comes_to_run_and_a_second_suite_is_told_so_and_stops_it
             suite.until(lambda: suite.diagnosed("another_controller", "state_rate") not in ("", "nan"), "states")
         answer = suite.call(ChangeState, "another_controller/change_state", request)
         assert answer.success is (transition == Transition.TRANSITION_CONFIGURE)
-    assert suite.until_said(rival, "somebody else publishes /effort_controller/commands too") == 1
+    assert suite.until_said(rival, "another node publishes /effort_controller/commands too") == 1
     assert " mode " not in rival.log.read_text()
     # Who could command the same arm stops the motion, even before it does, and is named.
     suite.until_mode("SAFE")
@@ -80,16 +80,14 @@ def test_a_second_simulator_waits_for_the_first_and_takes_its_place(suite):
 def test_a_node_in_another_domain_says_where_it_listens(suite):
     elsewhere = 1 + suite.domain % 100
     detector = suite.start("impact_detector", domain=elsewhere)
-    words = (
-        f"no /joint_states for 5 s: nobody publishes it in ROS domain {elsewhere}, is the robot's driver running there?"
-    )
+    words = f"no /joint_states for 5 s: no node publishes it in ROS domain {elsewhere}, is the robot's driver running"
     assert suite.until_said(detector, words) == 1
 
 
 def test_without_a_profile_it_waits_for_the_description_and_says_so(suite):
     predictor = suite.start("jump_predictor", robot="")
     suite.until_said(predictor, "waiting for robot_description")
-    words = f"no /robot_description for 5 s: nobody publishes it in ROS domain {suite.domain}, is robot_state_publisher"
+    words = f"no /robot_description for 5 s: no node publishes it in ROS domain {suite.domain}, is robot_state"
     assert suite.until_said(predictor, words) == 1
     publisher = suite.node.create_publisher(String, "robot_description", LATCHED_QOS)
     publisher.publish(String(data="no robot at all"))

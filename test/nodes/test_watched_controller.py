@@ -76,7 +76,7 @@ def bench(ros_context):
 
 def test_nothing_moves_before_the_watchdog_can_stop_it(bench):
     assert bench.activate() is FAILURE
-    assert "nothing was heard on /command_watchdog/heartbeat" in bench.node._status()[1]
+    assert "no message came on /command_watchdog/heartbeat" in bench.node._status()[1]
     bench.beat(WAITING, "there is no /controller_manager")
     assert bench.activate() is FAILURE
     assert (

@@ -129,7 +129,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what the pages speak of: `trial.csv`, its YAML as the page has it, four copies, and `config`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").symlink_to(ROOT / "config")
-    known = next(text for language, text in blocks("docs/tutorials.md") if language == "yaml" and "impact_times" in text)
+    known = next(text for language, text in blocks("docs/tutorials.md") if language == "yaml")
     (tmp_path / "trial.impact.yaml").write_text(known, encoding="utf-8")
     content = yaml.safe_load(known)
     robot, where = ia.load_robot(content["robot"]), content["contact"]

@@ -127,7 +127,7 @@ def test_what_comes_soon_after_a_contact_at_the_end_of_the_samples_is_none() -> 
     causes = find_causes([found(judged(1.2, kink=60.0)), last], [], NAMES)
     assert [cause.cause for cause in causes] == ["contact", ""]
     (note,) = refuted(causes)
-    assert note.startswith("1 find of fusion can't be told from an oscillation of the contact before, for")
+    assert note.startswith("1 find of fusion can't be separated from an oscillation of the contact before, for")
     causes = find_causes([found(judged(0.9, kink=60.0)), last], [], NAMES)
     assert [cause.cause for cause in causes] == ["contact", "contact"]
 
@@ -192,7 +192,7 @@ def test_a_find_where_the_samples_begin_is_no_contact_but_one_where_they_end_is(
     causes = find_causes([replace(begin, window=window), replace(end, window=window)], [], NAMES)
     assert [cause.cause for cause in causes] == ["", "contact"]
     (note,) = refuted(causes)
-    assert note == "1 find of fusion can't be judged, as the samples only begin there: at 1.002 s"
+    assert note == "1 find of fusion can't be classified, as the samples only begin there: at 1.002 s"
 
 
 def commands(step_time: float, size: float = 6.0) -> CommandTrack:

@@ -72,7 +72,7 @@ def test_a_pose_that_was_published_once_is_a_track_that_tells_no_velocity(tmp_pa
     track = track_of_table(open_columns(path), "time", 1.0)
     assert len(track.times) == 1
     words = object_hit(track, TIMES[40], 1e-3, None, None, None, None, None)
-    assert words.startswith("the object's track does not tell what this hit did: object track: got too few samples")
+    assert words.startswith("the object's track does not show the effect of this hit: object track: got too few")
 
 
 def hit_by_hand(restitution, mass=1.7):
@@ -138,5 +138,5 @@ def test_errors_of_the_joints_after_a_hit_go_together_in_that_of_the_restitution
 
 def test_what_the_track_does_not_tell_is_said():
     track, estimate, made = hit_by_hand(0.3)
-    assert "does not tell what this hit did" in object_hit(track, 1.59, 1e-4, None, estimate, made, 1.7, made.impulse)
+    assert "does not show the effect of this hit" in object_hit(track, 1.59, 1e-4, None, estimate, made, 1.7, made.impulse)
     assert object_hit(track, 1.0, 1e-4, None, None, None, None, None).restitution is None

@@ -89,4 +89,4 @@ def test_a_tool_in_the_description_is_not_added_twice(panda, text):
 def test_another_arm_is_taken_as_it_is(panda, text):
     robot, notes = described(text.replace('xyz="0 0 0.333"', 'xyz="0 0 0.334"'), panda.joint_names)
     assert robot.profile is None
-    assert "says nothing about motor inertia" in notes[0]
+    assert "has no motor inertia" in notes[0]

@@ -35,7 +35,7 @@ class Harness:
         """Hand messages to whatever of the node listens to a topic."""
         name = self.node.resolve_topic_name(topic)
         listening = [own for own in self.node.subscriptions if own.topic_name == name]
-        assert listening, f"nobody listens to {name}, but to {[own.topic_name for own in self.node.subscriptions]}"
+        assert listening, f"no node subscribes to {name}, but to {[own.topic_name for own in self.node.subscriptions]}"
         for message in messages:
             for own in listening:
                 data = message if isinstance(message, bytes) or not own.raw else serialize_message(message)

@@ -158,8 +158,8 @@ class TorqueFit:
             return f"the arm of {names[0]} to {names[-1]} adds {slip}: command_includes_gravity must be {not adds}"
         joint, self.astray = int(np.abs(excess).argmax()), True
         return (
-            f"{names[joint]} does not follow its commands: it measures {(excess * tolerance)[joint]:+.3g} N m beside "
-            "them; likely cause: another order of the joints in the arm's controller, or another controller"
+            f"{names[joint]} does not follow its commands: it measures {(excess * tolerance)[joint]:+.3g} N m over "
+            "the command; likely cause: another order of the joints in the arm's controller, or another controller"
         )
 
 

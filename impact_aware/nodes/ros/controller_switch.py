@@ -77,7 +77,7 @@ class ControllerSwitch(Deactivation):
             return
         if self._listing is not None and not self._listing.done():
             self._list.remove_pending_request(self._listing)
-            self._lacks = f"{self._manager} does not say what controllers there are"
+            self._lacks = f"{self._manager} does not list its controllers"
         self._asked_list, self._listing = now, None
         if not _both_there(self._list, self._client):
             self._lacks = no_manager(self._manager)

@@ -71,11 +71,11 @@ def _shared_rows(settings: type, section: str) -> list[str]:
 
 
 def _table(rows: list[ParameterRow]) -> list[str]:
-    lines = ["| parameter | type | default | range | what it is |", "|---|---|---|---|---|"]
+    lines = ["| parameter | default | range | what it is |", "|---|---|---|---|"]
     for row in rows:
         default = f"`{row.default!r}`".replace("'", '"')
         text = f"{row.text} (`tunable`)" if row.tunable else row.text
-        lines.append(f"| `{row.name}` | {row.type} | {default} | {_range(row)} | {text} |")
+        lines.append(f"| `{row.name}` | {default} | {_range(row)} | {text} |")
     return lines
 
 

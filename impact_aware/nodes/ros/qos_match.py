@@ -68,7 +68,7 @@ def why_silent(node: Node, topic: str, source: str = "its source") -> str:
     sources = sorted({end_name(end) for end in node.get_publishers_info_by_topic(full)})
     if sources:
         return f"{', '.join(sources)} can publish it, but no message came"
-    return f"nobody publishes it in ROS domain {node.context.get_domain_id()}, is {source} running there?"
+    return f"no node publishes it in ROS domain {node.context.get_domain_id()}, is {source} running there?"
 
 
 def unheard(node: Node, topic: str, but: str = "") -> str:
@@ -79,7 +79,7 @@ def unheard(node: Node, topic: str, but: str = "") -> str:
     full = node.resolve_topic_name(topic)
     if any(end.node_name != but for end in node.get_subscriptions_info_by_topic(full)):
         return ""
-    return f"nobody listens to {full} in ROS domain {node.context.get_domain_id()}"
+    return f"no node subscribes to {full} in ROS domain {node.context.get_domain_id()}"
 
 
 def _surveys(node: Node, topics: Iterable[str]) -> Iterable[tuple[int, list[str]]]:
@@ -106,9 +106,9 @@ def mismatch(topic: str, own: Subscription | Publisher, other: TopicEndpointInfo
         return f"{name} {verb} {topic} as {other.topic_type}, but here it is {kind}"
     if subscribes:
         gap = qos_gap(other.qos_profile, own.qos_profile)
-        return f"{name} offers {topic} with {gap[0]}, but asked for is {gap[1]}: it can't be received" if gap else ""
+        return f"{name} offers {topic} with {gap[0]}, but requested is {gap[1]}: it can't be received" if gap else ""
     gap = qos_gap(own.qos_profile, other.qos_profile)
-    return f"{name} asks for {topic} with {gap[1]}, but offered is {gap[0]}: it can't hear" if gap else ""
+    return f"{name} asks for {topic} with {gap[1]}, but offered is {gap[0]}: it receives nothing" if gap else ""
 
 
 def end_name(end: TopicEndpointInfo) -> str:

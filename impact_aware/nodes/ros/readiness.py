@@ -81,15 +81,15 @@ class Readiness:
         """Who is missing, by node and topic, in one sentence; empty when everybody has found everybody."""
         silent = sorted(self._companions - self._answers.keys())
         if silent:
-            return f"{_some(silent)} {'has' if len(silent) == 1 else 'have'} not said to be ready"
+            return f"{_some(silent)} {'has' if len(silent) == 1 else 'have'} not reported to be ready"
         lacks = self._lacks()
         if lacks:
             return _some(lacks)
-        return _some([f"{name} says {text}" for name, text in sorted(self._answers.items()) if text])
+        return _some([f"{name} reports: {text}" for name, text in sorted(self._answers.items()) if text])
 
     def objection(self) -> str:
         """Why a companion says that no motion should begin; empty when none does."""
-        return _some([f"{name} says {text}" for name, text in sorted(self._objections.items()) if text])
+        return _some([f"{name} reports: {text}" for name, text in sorted(self._objections.items()) if text])
 
     def _look(self) -> None:
         self._looks += 1

@@ -56,10 +56,10 @@ class Upstream:
             if topic in self._lost:
                 # A node that loads or compiles something, or has no processor, is silent and still there.
                 state = "is held up" if self._node.count_publishers(full) else "is gone"
-                return f"the node that publishes {full} {state}: nothing more was heard on {heartbeat_topic(full)}"
+                return f"the node that publishes {full} {state}: no further message came on {heartbeat_topic(full)}"
             if beat.last is None and not tells_of_death():
                 return (
-                    f"nothing was heard on {heartbeat_topic(full)}, and {middleware()} does not tell of the death of "
+                    f"no message came on {heartbeat_topic(full)}, and {middleware()} does not report the death of "
                     f"the node that publishes {full}"
                 )
         return ""
