@@ -138,5 +138,6 @@ def test_errors_of_the_joints_after_a_hit_go_together_in_that_of_the_restitution
 
 def test_what_the_track_does_not_tell_is_said():
     track, estimate, made = hit_by_hand(0.3)
-    assert "does not show the effect of this hit" in object_hit(track, 1.59, 1e-4, None, estimate, made, 1.7, made.impulse)
+    unknown = object_hit(track, 1.59, 1e-4, None, estimate, made, 1.7, made.impulse)
+    assert "does not show the effect of this hit" in unknown
     assert object_hit(track, 1.0, 1e-4, None, None, None, None, None).restitution is None
