@@ -2,7 +2,7 @@
 
 A model is compressive along the contact normal: `penetration` (m) and `rate` (its time derivative, m/s) in, force (N)
 out. Most models need nothing else; a model with a memory (a dashpot's stretch, the largest penetration) has one
-internal variable, integrated beside the motion with `internal_rate`.
+internal variable, integrated along with the motion by `internal_rate`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ContactForceModel(ABC):
         return np.zeros(np.broadcast(penetration, rate, internal).shape)
 
     def turning_loss(self, penetration: ArrayLike) -> Array:
-        """Energy lost at once where compression turns into restitution, J; zero unless the model says so."""
+        """Energy lost at once where compression turns into restitution, J; zero in most models."""
         return np.zeros(np.shape(penetration))
 
 

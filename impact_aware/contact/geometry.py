@@ -1,4 +1,4 @@
-"""Where the robot touches what, and which velocities the contact sees.
+"""Contacts and free objects: points, axes and Jacobians of what touches.
 
 The normal points from the obstacle into the robot, so approaching means `normal @ v_contact < 0`. A contact spans its
 own axes, normal first and two tangents after it, in which the impact maps work; all else is in the base frame.
@@ -202,6 +202,6 @@ def unit_vector(field_name: str, values: ArrayLike) -> Array:
 
 
 def frozen(array: Array) -> Array:
-    """The same array, no longer writeable."""
+    """Make an array read-only and return it."""
     array.setflags(write=False)
     return array

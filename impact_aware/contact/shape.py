@@ -54,7 +54,7 @@ class Shape(ABC):
 
     @property
     def vertices(self) -> Array:
-        """(k, 3) Corners, m, of a shape that nothing shorter tells; none of others."""
+        """(k, 3) Corners, m, of a hull; none of shapes that their sizes define."""
         return np.zeros((0, 3))
 
     @abstractmethod
@@ -63,7 +63,7 @@ class Shape(ABC):
 
     @abstractmethod
     def depth(self, normal: Array) -> float:
-        """How far its outermost point along a normal is from the centre along it, m."""
+        """Distance of its outermost point along a normal from the centre, along it, m."""
 
     @abstractmethod
     def face(self, outward: Array) -> Array:
@@ -95,7 +95,7 @@ class Shape(ABC):
 
     @abstractmethod
     def turn(self, rotation: Array, up: Array) -> Array:
-        """How it is turned (3, 3) out of the axes of a frame, whichever of its equal orientations was told.
+        """Its rotation (3, 3) from the axes of a frame, whichever of its equal orientations is given.
 
         Args:
             rotation: (3, 3) Of its axes in that frame.
@@ -129,7 +129,7 @@ class Shape(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PlacedShape:
-    """A shape somewhere: what `Shape` tells, in the frame in which it stands.
+    """A shape at a pose: the methods of `Shape`, in the frame in which it stands.
 
     Attributes:
         shape: The shape.
@@ -142,7 +142,7 @@ class PlacedShape:
     rotation: Array = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        """Nothing may follow from a rotation that nobody can see."""
+        """Replace the rotation by that of `Shape.plain`: no result may depend on a turn that nobody can see."""
         object.__setattr__(self, "rotation", self.shape.plain(self.rotation))
 
     def free_object(self, mass: float, twist: ArrayLike | None = None) -> FreeObject:

@@ -1,4 +1,4 @@
-"""Shapes by name, from the numbers by which tasks and messages tell them."""
+"""Shapes by name, from the numbers that tasks and messages have of them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ SHAPES: dict[str, Callable[[Array, Array], Shape]] = {
 """Name of a shape to what makes it of half extents (3,) and vertices (k, 3), m."""
 
 
-class ToldShape(Protocol):
-    """Whatever tells an object's shape, as reference fields do: see `shape_named`."""
+class DescribedShape(Protocol):
+    """An object that has a shape as numbers, such as a reference field: see `shape_named`."""
 
     @property
     def object_shape(self) -> str:
@@ -47,14 +47,14 @@ class ToldShape(Protocol):
         """(k, 3) m."""
 
 
-def shape_of(told: ToldShape) -> Shape:
-    """The shape that something tells.
+def shape_of(described: DescribedShape) -> Shape:
+    """Make the shape that an object describes.
 
     Raises:
         UnknownNameError: No such shape.
         InvalidInputError: Numbers that make none.
     """
-    return shape_named(told.object_shape, told.object_half_extents, told.object_vertices)
+    return shape_named(described.object_shape, described.object_half_extents, described.object_vertices)
 
 
 def shape_named(name: str, half_extents: ArrayLike, vertices: ArrayLike = ()) -> Shape:

@@ -1,4 +1,4 @@
-"""One run of a campaign: its world, drawn from a seed, and what a row keeps of it.
+"""One run of a campaign: its world, drawn from a seed, and its row of figures.
 
 A run is a pure function of its setup and the campaign's options. Setups that differ in the controller only meet the
 same disturbed world, so that controllers are compared pair by pair.
@@ -135,7 +135,7 @@ def _settings(setup: Run, options: RunOptions, truth: Truth, **more: Any) -> Epi
 
 
 def run_setup(setup: Run, options: RunOptions | None = None, link: CommandLink | None = None) -> Row:
-    """One run as a row of figures; an error becomes a row that says so, because a campaign goes on."""
+    """One run as a row of figures; an error becomes a row with its text, because a campaign goes on."""
     begin, begin_cpu = time.perf_counter(), time.process_time()
     row: Row = {"key": setup.key, **asdict(setup)}
     try:

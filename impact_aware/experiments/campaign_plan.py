@@ -93,7 +93,7 @@ class Setup:
 
     @property
     def key(self) -> str:
-        """Text that tells this run from all others."""
+        """Text that identifies this run."""
         parts = (self.campaign, self.object, self.start, f"{1e3 * self.displacement:+.1f}mm", self.repeat)
         return "/".join(map(str, (*parts, self.controller)))
 

@@ -22,7 +22,7 @@ COLOURS = {
     "proposed": "#852387",
     "proposed_completion": "#159578",
 }
-"""Of the controllers; told apart with every kind of colour blindness, as `CAUSE_COLOURS` are."""
+"""Colour of each controller; distinct with every kind of colour blindness, as `CAUSE_COLOURS` are."""
 
 CAUSE_COLOURS = ("#773714", "#f33810", "#441976", "#5c9a2c", "#ce235a", "#9e47f6", "#02929b", "#2b3146")
 _SHOWN = (-0.2, 0.45)

@@ -21,12 +21,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.command_link import CommandLink
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
-from impact_aware.impact import (
-    DEFAULT_METHOD,
-    ImpactPrediction,
-    compiled_maps,  # noqa: F401 - a run gives the same numbers whatever its process has loaded: maps are always compiled
-    predict,
-)
+from impact_aware.impact import DEFAULT_METHOD, ImpactPrediction, predict
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact, ReferenceField
@@ -55,7 +50,7 @@ def predict_impact(
 ) -> ImpactPrediction:
     """What the impact does to arm and object, from the state that the detector found just before it.
 
-    The object stands where the touching tool says it does.
+    The object is placed where the touching tool is.
 
     Args:
         task: What is being done.
@@ -153,7 +148,7 @@ def run_episode(
     return EpisodeResult(
         **recorder.arrays(),
         events=tuple(events),
-        **predictor.told(),
+        **predictor.results(),
         impacts=plant.impacts,
         field=session.field or field,
         task=task,
@@ -172,7 +167,7 @@ def _take_event(
     reading: JointReading,
     sequence: int,
 ) -> None:
-    """Predict what an event of an arm does and tell the controller, where it is one of the impacts to come.
+    """Predict what an event of an arm does and notify the controller, where it is one of the impacts to come.
 
     What the touch of an arm does that comes too late for the interim mode is foretold, too, and acted upon by nobody.
     """
@@ -248,7 +243,7 @@ class ObjectVelocity:
         self.velocities.append((used, direct))
         return used, self._arms_after(q)
 
-    def told(self) -> dict[str, Any]:
+    def results(self) -> dict[str, Any]:
         """All that was predicted, as an `EpisodeResult` has it."""
         return {
             "predictions": tuple(self.predictions),

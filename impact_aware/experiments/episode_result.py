@@ -161,8 +161,8 @@ class EpisodeResult:
             return np.full((2, 3), np.nan)
         last, index = self._last_first_hit, 0
         if last is not None:
-            told = [k for k, (time, _) in enumerate(self.predictions) if time <= last.time + _LATE]
-            index = told[-1] if told else 0
+            known = [k for k, (time, _) in enumerate(self.predictions) if time <= last.time + _LATE]
+            index = known[-1] if known else 0
         return np.asarray(self.object_velocities[index] + self.object_falls[index])
 
     @property
@@ -227,7 +227,7 @@ class EpisodeResult:
 
     @property
     def off_centre(self) -> float:
-        """How far beside the object's centre the first touch was, horizontally across the impact direction, m."""
+        """Horizontal distance of the first touch from the object's centre, across the impact direction, m."""
         impact = self.first_impact
         if impact is None:
             return float("nan")

@@ -30,14 +30,14 @@ class RandomRanges:
         mass: Of the object, kg.
         place: Position of the object about its usual one, half ranges along x and y, m.
         start_across: Of each tool's start about its usual one, across the impact direction and horizontally, m, +-.
-        start_along: The same against the impact direction, from and to, m.
-        start_height: The same upwards, from and to, m.
+        start_along: Of each tool's start against the impact direction, from and to, m.
+        start_height: Of each tool's start upwards, from and to, m.
         start_tilt: Of each tool's start orientation about each axis, rad, +-.
         first_joint: Of each arm's null-space joint at the start, rad, +-.
         mass_error: True mass from the one that the controller believes, relative, +-.
         friction_error: True coefficients of friction from the assumed ones, relative, +-.
         displacement: True position of the object from the assumed one along the first arm's impact direction, m, +-.
-        displacement_across: The same across, m, +-.
+        displacement_across: True position of the object from the assumed one across that direction, m, +-.
         yaw: True orientation of the object from the assumed one, rad, +-.
     """
 
@@ -89,7 +89,7 @@ class RandomSetup:
 
     @property
     def key(self) -> str:
-        """Text that tells this trial from all others."""
+        """Text that identifies this trial."""
         return f"{self.campaign}/random/{self.number}/{self.controller}"
 
 

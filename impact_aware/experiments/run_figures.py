@@ -28,8 +28,8 @@ class RunFigures:
         peak_linear_after: `peak_linear` from the first detection on.
         torque_jump: Largest change of a commanded torque at a mode switch over the joint's torque range, from the cycle
             before to the first one in the new mode.
-        torque_swing: The same to any of the first ten cycles, over which the limit on the torque rate spreads a larger
-            jump.
+        torque_swing: Largest such change to any of the first ten cycles, over which the limit on the torque rate
+            spreads a larger jump.
         goal_error_m: Horizontal distance of the object from its goal at the end, m.
         slip_m: Of a tool along its face, see `EpisodeResult.slip`, m.
         time_to_track_s: See `EpisodeResult.time_to_track`, s.
@@ -38,10 +38,10 @@ class RunFigures:
         prediction_error: Of the joint velocity, over the norm of the true jump.
         object_prediction_error: Of the object's velocity that was used, with what its weight adds, against the true one
             when the last arm's compression was over, m/s.
-        object_prediction_share: The same over the norm of the true one.
-        object_prediction_closing: The same over the fastest speed at which an arm first met the object.
+        object_prediction_share: That error over the norm of the true velocity.
+        object_prediction_closing: That error over the fastest speed at which an arm first met the object.
         object_prediction_difference: Of the velocity used from the direct prediction, m/s.
-        off_centre_m: How far beside the object's centre the first touch was, m.
+        off_centre_m: See `EpisodeResult.off_centre`, m.
         arms_apart_s: From the first arm's to the last arm's first touch, s.
         impact_speed: Normal relative speed at the first touch, m/s.
         object_speed_after: Of the object after the first impact, m/s.

@@ -1,7 +1,7 @@
 """Prediction at many states in one call: arrays of (q, dq) in, arrays of velocities after out.
 
 One compiled function goes from the joints to the joints, state by state, in as many threads as there are processors; a
-million states need no memory beside their inputs and outputs.
+million states need no memory but their inputs and outputs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def predict_batch(
     Raises:
         InvalidInputError: An array of the wrong shape or not finite, a robot that is no serial arm, or a fixed point.
         UnknownNameError: Unknown frame, method or inertia.
-        NoSolutionError: No impulse at one of the states, as `predict` says.
+        NoSolutionError: No impulse at one of the states, for a reason of `predict`.
     """
     positions, velocities = _states(robot, q, "q"), _states(robot, dq, "dq")
     if len(positions) != len(velocities):

@@ -4,7 +4,7 @@ For m contacts with impulses p_k in their Coulomb cones K_k, velocities after v 
 
     K_k contains p_k, orthogonal to v_k + mu_k |v_t,k| n_k, which lies in the dual cone of K_k,
 
-says Signorini's law (pushes only, does not come closer) and Coulomb's (opposes the slip that is left) at once.
+states Signorini's law (pushes only, does not come closer) and Coulomb's (opposes the slip that is left) at once.
 Pinocchio's ADMM solver comes near the answer, contacts scaled alike, and a semismooth Newton method on Alart and
 Curnier's form of the problem ends it, however unlike the contacts' mobilities are. Redundant contacts, such as the four
 corners of a patch, leave the impulse undetermined though the motion is not: ADMM then gets a very slightly compliant
@@ -67,7 +67,7 @@ def solve_cone_complementarity(delassus: Array, velocity: Array, friction: Array
         friction: (m,) Coulomb's coefficients.
 
     Returns:
-        The solution; where the solver ends too far from one, of which the residual tells, impulses near it that push
+        The solution; where the residual shows that the solver ends too far from one, impulses near it that push
         only, lie in their cones and take energy.
     """
     count = len(friction)

@@ -1,4 +1,4 @@
-"""What every single-contact impact map answers, and the question it is asked."""
+"""Arguments and result of every single-contact impact map."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ ImpactMapFunction: TypeAlias = Callable[[Rows, Triple, float, float], LocalImpul
 
 
 def not_semidefinite(problem: object) -> NoSolutionError:
-    """Why there is no impulse of Coulomb's law."""
+    """Error for a Delassus matrix for which Coulomb's law has no impulse."""
     return NoSolutionError(
         "the contact never stops approaching: the Delassus matrix is not positive semidefinite", problem=problem
     )
 
 
 def beyond_numbers(problem: object) -> NoSolutionError:
-    """Why a map ended in a division by zero."""
+    """Error for a map that ended in a division by zero."""
     return NoSolutionError("the inertias at the contact differ by more than numbers can hold", problem=problem)
 
 
 def not_finite(problem: object) -> NoSolutionError:
-    """Why there is no contact problem."""
+    """Error for a contact problem that is not finite."""
     return NoSolutionError(
         "the inertia or velocity at the contact is not finite: positions or velocities are too large", problem=problem
     )

@@ -28,18 +28,17 @@ from impact_aware.robot import RobotModel
 from impact_aware.swing import Swing
 
 SWING_STEPS = 4
-"""Looks at an object that swings, each with its velocity at the contact that the one before has found."""
+"""Iterations of the look ahead at an object that swings, each with its velocity at the contact found before."""
 
 CLOSER = 3
-"""How often a look ahead is repeated with the normal where the tip would touch, at most."""
+"""Largest number of looks ahead, each with the normal where the tip would touch."""
 
 
 SAME_NORMAL = 1.0 - 1e-12
-"""Cosine from which on normals are one: they are a microradian apart."""
+"""Cosine above which two normals are equal: they are a microradian apart."""
 
 MEMORY = 2.0
-"""For so long, s of poses' stamps, it is remembered where the object was: impacts are told late where computers are
-slow, and poses that show what it has done may come before it."""
+"""Time for which poses of the object are kept, s: a slow computer reports an impact after poses that follow it."""
 
 
 _SEEN = (
@@ -51,11 +50,11 @@ _SEEN = (
     "_swing",
     "_covariance",
 )
-"""What changes with a sight of the object."""
+"""Attributes that a pose of the object sets."""
 
 
 class Prediction(NamedTuple):
-    """An outcome, and its spread where the inputs' one is known."""
+    """An impact's prediction, and its spread where the covariance of the inputs is known."""
 
     outcome: ImpactPrediction | PalmPrediction
     uncertain: UncertainPrediction | None = None
@@ -189,7 +188,7 @@ class JumpPredictor:
         self._palm, self._table_friction = palm, table_friction
 
     def stand(self, robot: RobotModel) -> None:
-        """The same arm on another base: what was told in axes of the base before is not known in those of this one."""
+        """Put the arm on another base, and forget poses in the axes of the base before."""
         self.robot, self._prepared = robot, None
         self._sights.clear()
 

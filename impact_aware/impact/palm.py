@@ -44,8 +44,8 @@ def palm_contacts(
 ) -> list[BodyContact]:
     """Where a palm touches: the corners of what its face that looks at the object shares with that of the object.
 
-    On a box that is a rectangle, on the side of a cylinder a line. A palm beside the object's face touches with its
-    point that is nearest to the middle of that.
+    On a box that is a rectangle, on the side of a cylinder a line. A palm that misses the object's face touches with
+    its point that is nearest to the middle of that.
 
     Args:
         centre: The contact that stands for all; its point is not used, and its normal is that of the face which is
@@ -175,10 +175,10 @@ class PalmPrediction(NamedTuple):
         impulse: (3,) On the robot, N s.
         point: (3,) Middle of what touches, m.
         contact_velocity_before: (3,) Of that point relative to the obstacle, m/s.
-        contact_velocity_after: (3,) The same just after.
+        contact_velocity_after: (3,) Just after, m/s.
         effective_mass: Of the robot along the normal at that point, kg.
         energy_loss: Of robot and object together, J.
-        contact: The contact it was asked for, with the object's normal where it touches.
+        contact: The given contact, with the object's normal where it touches.
         obstacle: The free object, or None for a fixed surface.
         object_twist_after: (6,) Linear first, m/s and rad/s; None for a fixed surface.
         inertia: Which inertia was used.

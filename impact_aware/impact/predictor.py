@@ -74,8 +74,8 @@ class ImpactPredictor:
         `velocity_before` of the result is `dq` itself, not a copy.
 
         Raises:
-            NoSolutionError: Numbers so large that the contact's inertia or velocity overflows, as with an object that
-                is said to be 1e300 m away.
+            NoSolutionError: Numbers so large that the contact's inertia or velocity overflows, as with an object
+                1e300 m away.
         """
         after, impulse, space = self._way(q, dq)
         return ImpactPrediction(dq, after, impulse, space, self.contact, self.obstacle, self.method, self.inertia)

@@ -85,7 +85,7 @@ class BodyContact:
         friction: Coulomb's coefficient, >= 0.
         restitution: Poisson's coefficient, 0..1.
         frame: The frame of `body` that touches, when it is an arm; its tool frame when None.
-        other_frame: The same for `other`.
+        other_frame: The frame of `other` that touches, when it is an arm; its tool frame when None.
     """
 
     body: str
@@ -111,7 +111,7 @@ class BodyContact:
         object.__setattr__(self, "point", frozen(vector("point", self.point, 3)))
 
     def at(self, point: Array) -> BodyContact:
-        """The same contact at another point (3,), m."""
+        """This contact, moved to another point (3,), m."""
         moved = copy.copy(self)
         object.__setattr__(moved, "point", frozen(vector("point", point, 3)))
         return moved
@@ -123,7 +123,7 @@ class SimultaneousPrediction(NamedTuple):
     Attributes:
         contacts: (m,) The contacts, as they were given.
         velocity_before: Joint velocities (n,) of each arm, rad/s, and twist (6,) of each object, by name.
-        velocity_after: The same after.
+        velocity_after: Joint velocities and twists just after, by name.
         impulse: (m, 3) On each contact's `body`, N s.
         modes: (m,) `stick`, `slide`, or `separate` where a contact got no impulse.
         contact_velocity_before: (m, 3) Of `body` relative to `other`, m/s.
@@ -150,7 +150,7 @@ class SimultaneousPrediction(NamedTuple):
 
 
 class JointProblem(NamedTuple):
-    """What m contacts make of the velocities of all bodies, stacked one body after the other (k entries).
+    """The contact problem of m contacts between bodies, velocities stacked one body after the other (k entries).
 
     Attributes:
         columns: The entries of each body, by name.

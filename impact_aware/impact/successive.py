@@ -101,7 +101,7 @@ def follow_successive(
     """How far m inelastic contacts that meet one after another have come after a time.
 
     Args:
-        delassus: As in `solve_successive`, like all that is not told here.
+        delassus: As in `solve_successive`, like all arguments without a description here.
         velocity: (3 m,) m/s.
         friction: (m,).
         gaps: (m,) m.

@@ -1,4 +1,4 @@
-"""What really happened at an impact, seen at every physics step: the truth that estimates are held against."""
+"""True impacts, observed at every physics step: the reference for predictions and estimates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ImpactTruth:
         velocity_before: (n,) Joint velocity at first contact, before any contact force acted, rad/s.
         velocity_after: (n,) Joint velocity at `time_after`, rad/s.
         object_twist_before: (6,) Object's linear (of its centre) and angular velocity at first contact, m/s, rad/s.
-        object_twist_after: (6,) The same at `time_after`.
+        object_twist_after: (6,) Object's twist at `time_after`, m/s, rad/s.
         impulse: (3,) Contact impulse on the arm over the compression, N s.
         approach_speed: Normal relative speed at first contact, m/s, > 0.
         separation_speed: Largest normal relative speed afterwards, until contact was lost for good or now, m/s, >= 0.

@@ -218,7 +218,7 @@ class MujocoPlant:
         return tuple((arm, partner) for arm, partner, link in self._observer.touching if not link)
 
     def open_viewer(self) -> SceneViewer:
-        """A window that shows this plant whenever it is told to.
+        """Open a window that shows this plant at each call of its `show`.
 
         Raises:
             InvalidInputError: There is no screen.
@@ -357,7 +357,7 @@ class MujocoPlant:
         return self._q.copy(), self._dq.copy(), twist
 
     def _rigid_snapshot(self) -> tuple[Array, Array, Array]:
-        """The same with the rigid-body part of the velocities of flexible joints, without their swinging."""
+        """A snapshot with the rigid-body part of the velocities of flexible joints, without their swinging."""
         q, dq, twist = self._snapshot()
         for name, drive in self._drives.items():
             part = self.slices[name]

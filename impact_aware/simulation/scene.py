@@ -180,7 +180,7 @@ class Scene:
             _check_contact(pair, getattr(self, pair), self.timestep)
 
     def at(self, cycle: float) -> Self:
-        """The same scene with another control cycle, s, and with physics steps that are as long or somewhat shorter.
+        """This scene with another control cycle, s, and with physics steps that are as long or somewhat shorter.
 
         Raises:
             InvalidInputError: A cycle that is not positive.

@@ -22,7 +22,7 @@ UPRIGHT = 1.0 - 1e-12
 
 @dataclass(frozen=True)
 class Truth:
-    """How the world differs from what the task says, unknown to detection, prediction and control.
+    """Differences of the world from the task, unknown to detection, prediction and control.
 
     Attributes:
         displacement: (3,) Of the object from its estimated position, m.

@@ -1,4 +1,4 @@
-"""A scene compiled for MuJoCo, with the indices of everything that a plant asks for."""
+"""A scene compiled for MuJoCo, with the indices that a plant needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BOARD = "board"
 BELT, BELT_JOINTS = "belt", ("belt_x", "belt_y")
 
 _OBSTACLE = 1 << 16
-"""Bit of what links collide with beside other arms, whose bits are 1, 2, 4, and so on."""
+"""Collision bit of object and table; those of the arms are 1, 2, 4, and so on."""
 
 BELT_MASS = 1e6
 """No object changes the velocity of a belt, kg."""

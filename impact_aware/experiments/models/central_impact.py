@@ -90,7 +90,7 @@ def central_impact(
     states = np.hstack([phase[1] for phase in phases])
     penetration, rate, internal, dissipated = states
     count = first[0].size
-    # At the turn itself the rate is zero; its sign tells the two branches apart.
+    # At the turn itself the rate is zero; its sign selects the branch.
     signed = np.concatenate([np.abs(rate[:count]), -np.abs(rate[count:]) - 1e-300])
     return CentralImpact(
         time=times,

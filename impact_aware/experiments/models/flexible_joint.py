@@ -17,7 +17,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import CONTROL_PERIOD, JointElasticity
 
 Controller = Callable[[float, Array, Array], Array]
-"""Desired link-side torque u (n,), N m, from time, link positions and link velocities; asked once per millisecond."""
+"""Desired link-side torque u (n,), N m, from time, link positions and link velocities; called once per millisecond."""
 
 _FINE = (-2e-3, 10e-3)
 """Around the first touch, s, where every integration step is kept."""

@@ -1,4 +1,4 @@
-"""One number that is expected beside the same number computed here, and where the expectation comes from."""
+"""An expected number, the number computed here, and where the expectation comes from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS: dict[Kind, str] = {
     "aim": "the bound is ours: on an accuracy, or for what a paper only says in words or shows in a picture",
     "consistency": "two ways to the same number: a table's own columns, a closed form, a law of physics",
 }
-"""What can be expected of a value, and what that says."""
+"""Sources of an expected value."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ _UP = np.array([0.0, 0.0, 1.0])
 _APPROACH = 0.010
 _WINDOW = 0.100
 COLOURS = {"M": "#d65e00", "M+B_theta": "#0073b2", "M+B_rho": "#009e73"}
-"""Of the inertias; told apart with every kind of colour blindness, and by their dashes, too."""
+"""Colour of each inertia; distinct with every kind of colour blindness, and by their dashes, too."""
 
 _DASHES = {"M": ":", "M+B_theta": "--", "M+B_rho": "-."}
 

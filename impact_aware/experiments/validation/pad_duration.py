@@ -18,7 +18,7 @@ _TASK, _INERTIA = "hit_and_push_palm", "M+B_theta"
 _PADS = {0.008: 0.13, 0.004: 0.07, 0.002: 0.045}
 """Time constant of the pad, s, and the bound on the error: a quarter more than was found, and rounded up."""
 _SMOOTH = {0.008: 0.12, 0.004: 0.06, 0.002: 0.035}
-"""The same where the map begins with what torques and gravity add to the arm's velocity meanwhile."""
+"""Bound where the map starts with what torques and gravity add to the arm's velocity meanwhile."""
 _LIMIT = 0.02
 _OURS = Source(
     "van Steen 2024 III-B1",

@@ -85,7 +85,7 @@ def velocity_ratio(context: ValidationContext) -> list[Check]:
 
 
 def prediction_errors(context: ValidationContext) -> list[Check]:
-    """What Rey Arias 2024 says about its Tables II and III."""
+    """Statements of Rey Arias 2024 about its Tables II and III."""
     b_theta, b_rho, frictionless = (REY_ARIAS[name] for name in ("with_b_theta", "with_b_rho", "frictionless"))
     joint_6 = np.stack([b_theta[:, 5], b_rho[:, 5]], axis=1)
     differs = np.abs(joint_6[:, 0] - joint_6[:, 1]) > 1.0

@@ -1,4 +1,4 @@
-"""Postures that nobody chose: the tool anywhere in front of the base, pointing where it is told to."""
+"""Random postures: the tool anywhere in a region, pointing in a given direction."""
 
 from __future__ import annotations
 

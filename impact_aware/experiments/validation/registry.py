@@ -15,7 +15,7 @@ class Validation:
     """Where a validation is, and what it is about.
 
     Attributes:
-        function: `module.function` in this room; imported only when asked for, since some need MuJoCo.
+        function: `module.function` in this room; imported only when it runs, since some need MuJoCo.
         summary: One line for the list of names.
         kinds: Kinds of its checks, see `check.KINDS`.
     """

@@ -78,7 +78,7 @@ def _one_coupling(paper: str, table: dict[str, Array], found: Array) -> list[Che
 
 
 def _of_the_model(seed: int, smallest: float, largest: float) -> list[Check]:
-    """The same coupling in random postures of the arm's model."""
+    """Coupling of tangential and normal velocity in random postures of the arm's model."""
     robot = RobotModel.from_profile("kuka_lwr4")
     offsets = np.random.default_rng(seed).uniform(-_AROUND_HOME, _AROUND_HOME, (_POSTURES, robot.n))
     of_inertia = {
