@@ -7,8 +7,10 @@ import pytest
 
 from impact_aware.detection import DETECTORS
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench import ringing
 from impact_aware_rigs.bench.detection import run_benchmark
 from impact_aware_rigs.bench.detection_trials import PLANTS, MeasurementNoise, free_motion, simulate_trial
+from impact_aware_rigs.bench.ringing import score_ringing
 
 ROBOT = RobotModel.from_profile("panda")
 
@@ -64,3 +66,17 @@ def test_result_has_the_stated_layout():
     fusion = result["detectors"]["fusion"]
     assert fusion["missed"] == 0 and fusion["false_positives_before_impacts"] == 0
     assert fusion["delay_ms"]["p99"] < 4.0
+
+
+@pytest.mark.slow
+def test_the_watch_finds_the_hits_of_arms_that_ring():
+    figures = score_ringing(5, 3, rates=(1000,))["1000"]
+    assert figures["impacts"] == 5 and figures["first_found"] >= 0.8
+    assert figures["false_contacts"] <= 1
+    assert 0.0 < figures["sample_us"]["before"]["p50"] and np.isfinite(figures["sample_us"]["after"]["p50"])
+
+
+def test_a_report_beside_no_touch_is_a_false_contact(monkeypatch):
+    monkeypatch.setattr(ringing, "watch_events", lambda times, *_: [(times[0], times[0])])
+    figures = score_ringing(1, 3, rates=(200,))["200"]
+    assert (figures["first_found"], figures["false_contacts"]) == (0.0, 1)

@@ -18,16 +18,14 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import JointReading
 from impact_aware_rigs.faults import campaign, held_trial
-from impact_aware_rigs.faults.bench import FaultBench
+from impact_aware_rigs.faults.bench import PERFECT, FaultBench, draw_world, loaded
 from impact_aware_rigs.faults.campaign import format_table, plan, summarise
-from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent
+from impact_aware_rigs.faults.classes import FAULT_CLASSES, MODES, Extent, Trial
 from impact_aware_rigs.faults.hardware import EffortHardware, LawHardware
 from impact_aware_rigs.faults.held_trial import HeldTrial
 from impact_aware_rigs.faults.judge import CommandJudge
 from impact_aware_rigs.faults.model_trial import ModelTrial
 from impact_aware_rigs.faults.trial import run_trial
-from impact_aware_rigs.faults.trial_result import MODES, Trial
-from impact_aware_rigs.faults.worlds import PERFECT, draw_world, loaded
 
 
 @pytest.fixture(scope="module")

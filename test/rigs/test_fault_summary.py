@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from impact_aware_rigs.faults.campaign import DROPPED, format_table, summarise
-from impact_aware_rigs.faults.trial_result import Trial, TrialResult
+from impact_aware_rigs.faults.classes import Trial, TrialResult
 
 
 def result(fault: str = "nan", mode: str = "ante", seed: int = 3, **changes: Any) -> TrialResult:

@@ -15,7 +15,7 @@ from impact_aware.cli.main import main
 from impact_aware.errors import UnknownNameError
 from impact_aware_rigs.fuzz import command as faults_fuzz
 from impact_aware_rigs.fuzz import fuzz as module
-from impact_aware_rigs.fuzz import traffic
+from impact_aware_rigs.fuzz import templates
 from impact_aware_rigs.fuzz.command import format_table, grows
 from impact_aware_rigs.fuzz.growth import FEW, Growth, entries
 from impact_aware_rigs.fuzz.random_messages import RandomMessages
@@ -41,8 +41,8 @@ def nothing_to_read(monkeypatch):
 
 @pytest.mark.parametrize("kind", [JointState, ImpactEvent, ReferenceField])
 def test_messages_of_ros_are_random_and_the_same_for_the_same_seed(kind):
-    name = traffic.type_name(kind)
-    first, again, other = (RandomMessages(seed, traffic._empty).value(name) for seed in (1, 1, 2))
+    name = templates.type_name(kind)
+    first, again, other = (RandomMessages(seed, templates._empty).value(name) for seed in (1, 1, 2))
     assert repr(first) == repr(again) != repr(other)
 
 
@@ -146,10 +146,9 @@ def test_what_grows_with_every_look_is_named(share, named):
     for look in range(5):
         leaky.kept += [0] * (share * FEW)
         leaky.parts["b"] = [0] * (look % 3)
-        growth.look(100 * look)
+        growth.look()
     values = growth.values()
     assert values["growing"] == ({"node.kept": 4 * FEW} if named else {})
-    assert values["grown_entries"] == 4 * FEW * share + 1
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_only_steady_growth_by_more_than_a_few_is_named(sizes, named):
     for size in sizes:
         leaky.kept = [0] * size
         growth = growth or Growth(leaky)
-        growth.look(size)
+        growth.look()
     assert growth.values()["growing"] == ({"node.kept": sizes[-1]} if named else {})
 
 
@@ -175,12 +174,10 @@ def test_memory_is_compared_with_the_first_look_and_with_the_middle_one(monkeypa
     sizes = iter([1000, 1010, 1030, 1020, 1060])
     monkeypatch.setattr("impact_aware_rigs.fuzz.growth.resident_bytes", lambda pid: 1024 * next(sizes))
     growth = Growth(Leaky())
-    for look in range(5):
-        growth.look(1_000_000 * look)
+    for _ in range(5):
+        growth.look()
     values = growth.values()
     assert (values["grown_kib"], values["grown_late_kib"]) == (60, 30)
-    # Least squares: the sums of (-2 -1 0 1 2) times the memory over that of their squares.
-    assert values["trend_kib_per_million"] == 13
     assert values["memory_kib"] == [1000, 1010, 1030, 1020, 1060]
 
 
@@ -231,9 +228,7 @@ def test_an_unknown_node_and_no_messages_are_refused(capsys):
         module.Fuzzer("dance", 0)
     assert main(["faults", "--fuzz", "5", "--node", "dance"]) == 2
     assert main(["faults", "--fuzz", "0"]) == 2
-    assert main(["faults", "--fuzz", "5", "--dds", "--node", "run_monitor"]) == 2
-    assert main(["faults", "--fuzz", "5", "--dds", "--requests", "0"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 4
+    assert len(capsys.readouterr().err.splitlines()) == 2
 
 
 @pytest.mark.dds
@@ -241,14 +236,3 @@ def test_the_command_fuzzes_a_node_in_a_process_of_its_own(capsys):
     assert main(["faults", "--fuzz", "50", "--node", "forward_command_controller", "--json"]) == 0
     (own,) = json.loads(capsys.readouterr().out)["nodes"]
     assert (own["node"], own["exceptions"]) == ("forward_command_controller", 0)
-
-
-@pytest.mark.dds
-def test_a_node_of_its_own_process_is_flooded_over_dds(capsys):
-    words = ["--fuzz", "300", "--requests", "60", "--dds", "--node", "reference_field", "--json"]
-    assert main(["faults", *words]) == 0
-    (own,) = json.loads(capsys.readouterr().out)["nodes"]
-    assert (own["messages"], own["requests"], own["unanswered"], own["exceptions"]) == (300, 61, 0, 0)
-    assert {"/impacts", "/object_pose", "/set_task", "/reference_field/set_parameters"} < set(own["by_topic"])
-    assert sum(int(count) for key, count in own["diagnostics"].items() if key.startswith("refused: ")) > 0
-    assert min(own["memory_kib"]) > 10_000

@@ -8,12 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.contact.box import homogeneous_box
-from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.predictor import predict
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.robot import RobotModel
 from impact_aware_rigs.bench import recordings
 from impact_aware_rigs.bench.lab_draw import CONTROLS, draw_hit
 from impact_aware_rigs.bench.lab_hit import (
@@ -25,7 +21,6 @@ from impact_aware_rigs.bench.lab_hit import (
     hit_of_seed,
     simulate_hit,
 )
-from impact_aware_rigs.bench.lab_object import ObjectScore
 from impact_aware_rigs.bench.lab_recording import record
 from impact_aware_rigs.bench.lab_stream import STEP, as_streamed
 
@@ -126,7 +121,7 @@ def test_what_was_written_is_read_back(hit, tmp_path):
 def contact_at(time, size, lost=float("nan")):
     zero = np.zeros(6)
     jump = np.array([0.3 * size, -size])
-    return TrueContact(time, jump, BEFORE, np.zeros(3), np.array([1.0, 0, 0]), 0.4, zero, zero, lost)
+    return TrueContact(time, jump, BEFORE, np.zeros(3), np.array([1.0, 0, 0]), zero, zero, lost)
 
 
 @pytest.mark.parametrize(("speed", "since", "slid"), [(0.4, 0.02, 0.02), (0.4, -1e-4, 0.0), (0.0, -1e-4, 0.0)])
@@ -141,14 +136,14 @@ def test_an_object_has_back_what_its_table_took_since_the_contact(speed, since, 
 
 def test_contacts_count_when_they_are_large_and_late_enough():
     contacts = [contact_at(1.0, 0.4), contact_at(1.02, 0.3), contact_at(1.06, 0.14), contact_at(1.2, 0.16)]
-    assert [c.time for c in recordings._counted(contacts)] == [1.0, 1.2]
-    assert [c.time for c in recordings._counted(contacts[::3])] == [1.0]
+    assert [c.time for c in recordings.counted(contacts)] == [1.0, 1.2]
+    assert [c.time for c in recordings.counted(contacts[::3])] == [1.0]
 
 
 def test_contacts_that_too_few_samples_follow_do_not_count():
     contacts = [contact_at(1.0, 0.4), contact_at(1.2, 0.3)]
-    assert [c.time for c in recordings._counted(contacts, 1.21)] == [1.0, 1.2]
-    assert [c.time for c in recordings._counted(contacts, 1.19)] == [1.0]
+    assert [c.time for c in recordings.counted(contacts, 1.21)] == [1.0, 1.2]
+    assert [c.time for c in recordings.counted(contacts, 1.19)] == [1.0]
 
 
 def test_a_find_is_that_of_the_nearest_contact_only():
@@ -299,15 +294,13 @@ def test_scores_add_up():
     one, other = recordings.RecordingScore(), recordings.RecordingScore()
     one.counted, one.found, one.time_errors, one.noted = 3, 2, [1.0, -2.0], ["a"]
     other.counted, other.found, other.time_errors, other.noted = 4, 4, [0.5], ["b"]
-    one.objects.told, one.objects.points, other.objects.told, other.objects.points = [0.01], 5, [0.03], 6
     one.add(other)
     assert (one.counted, one.found, one.time_errors, one.noted) == (7, 6, [1.0, -2.0, 0.5], ["a", "b"])
-    assert (one.objects.points, one.objects.told) == (11, [0.01, 0.03])
 
 
 @pytest.mark.slow
-def test_workers_change_nothing_and_time_ends_it():
-    asked = argparse.Namespace(hits=3, seed=7100, rates=[100], workers=1, minutes=float("inf"), streamed=False)
+def test_workers_change_nothing_and_time_ends_it(monkeypatch):
+    asked = argparse.Namespace(hits=2, seed=7100, rates=[100], workers=1, minutes=float("inf"), streamed=False)
     alone = recordings.run(asked)
     together = recordings.run(argparse.Namespace(**vars(asked) | {"workers": 2}))
     figures, others = alone["rates"]["100"], together["rates"]["100"]
@@ -315,9 +308,10 @@ def test_workers_change_nothing_and_time_ends_it():
     assert figures["time_error_ms"] == pytest.approx(others["time_error_ms"], rel=1e-6)
     assert figures["jump_error"] == pytest.approx(others["jump_error"], rel=1e-6)
     assert figures["contacts"] == others["contacts"] > 0 and figures["noted"] == others["noted"]
-    assert alone["trials"] == {"hits": 3, "asked": 3, "seed": 7100, "streamed": False}
+    assert alone["trials"] == {"hits": 2, "asked": 2, "seed": 7100, "streamed": False}
+    monkeypatch.setattr(recordings, "score_hit", lambda job: {100: recordings.RecordingScore()})
     short = recordings.run(argparse.Namespace(**vars(asked) | {"minutes": 1e-6}))
-    assert short["trials"] == {"hits": 1, "asked": 3, "seed": 7100, "streamed": False}
+    assert short["trials"] == {"hits": 1, "asked": 2, "seed": 7100, "streamed": False}
 
 
 @pytest.mark.slow
@@ -332,41 +326,6 @@ def test_analyze_tells_when_contacts_of_a_simulated_hit_were_lost(tmp_path):
     for event, contact in zip(lost, truth.contacts, strict=True):
         assert abs(event.time - contact.lost) < 3e-3 < event.time_standard_error
         assert "recedes along the normal" in event.evidence and event.detectors == ("bounce",)
-
-
-def test_the_normal_of_a_hit_is_held_against_the_true_one():
-    """A hit on a box of 1.2 kg that slides, of which the score knows tip and friction; then the same off by 0.2 rad."""
-    robot = RobotModel.from_profile("panda")
-    normal, offset = np.array([0.36, -0.48, 0.8]), np.array([0.03, -0.05, 0.02])
-    rng = np.random.default_rng(0)
-    contact = Contact(robot.tool_frame, normal, offset=offset, friction=0.05, restitution=0.5, radius=robot.tool_radius)
-    while True:
-        q, before = robot.home + rng.uniform(-0.3, 0.3, 7), rng.uniform(-0.6, 0.6, 7)
-        box = homogeneous_box(1.2, (1e3, 1e3, 1e3), contact_point(robot, q, contact) - 1e-3 * normal)
-        found = predict(robot, q, before, contact, obstacle=box)
-        if found.mode == "slide" and np.abs(found.velocity_after - before).max() > 0.3:
-            break
-    # On a surface as slippery as this one hit tells the normal, whatever the law is off by.
-    estimate = SimpleNamespace(
-        jump=found.velocity_after - before,
-        velocity_before=before,
-        standard_error=np.full(7, 1e-4),
-        velocity_before_error=np.full(7, 1e-4),
-        jump_error=np.full(7, 1.4e-4),
-    )
-    draw = SimpleNamespace(robot=robot, friction=0.05, offset=offset, fixed=False, mass=1.2)
-    impact = SimpleNamespace(estimate=estimate, prediction=found, position=q)
-    score = ObjectScore()
-    score._take_normal(impact, SimpleNamespace(draw=draw), SimpleNamespace(normal=normal))
-    turned = pin.exp3(0.2 * np.array([0.8, 0.6, 0.0])) @ normal
-    score._take_normal(impact, SimpleNamespace(draw=draw), SimpleNamespace(normal=turned))
-    score.normals.append((1.0, 1.0, False))
-    summary = score.as_dict()["normal"]
-    assert (summary["fitted"], summary["told"]) == (3, 2) and summary["error_over_se"]["within_2"] == 0.5
-    right, wrong = (apart for apart, _, told in score.normals if told)
-    expected = np.arccos(turned @ normal)
-    assert right < np.radians(0.5) and abs(wrong - expected) < np.radians(0.5)
-    assert summary["error_deg"]["p50"] == pytest.approx(np.degrees(0.5 * (right + wrong)))
 
 
 def test_a_streamed_recording_has_every_fault_and_the_same_truth(hit):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
+from random import Random
 
 import numpy as np
 import pytest
 
-from impact_aware_rigs.fuzz.random_messages import LONG, LONG_OF_MESSAGES, RandomMessages
+from impact_aware_rigs.fuzz.random_messages import BYTE_FAULTS, LONG, LONG_OF_MESSAGES, RandomMessages, spoil_bytes
 
 
 class Point:
@@ -114,3 +115,31 @@ def test_a_message_without_fields_can_be_spoilt_too(seed):
     empty = Empty()
     assert source(seed).spoil(empty, 3) is empty
     assert copy.copy(vars(empty)) == {}
+
+
+MESSAGE = bytes((0, 1, 0, 0)) + bytes(range(100))
+
+
+def test_the_same_seed_spoils_alike_and_the_message_itself_stays():
+    message = bytes(MESSAGE)
+    first, again, other = (spoil_bytes(message, Random(seed)) for seed in (1, 1, 2))
+    assert first == again != other
+    assert message == MESSAGE
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 8, 11, 12, 13, 104])
+def test_messages_of_any_length_can_be_spoilt(size):
+    generator = Random(size)
+    for _ in range(300):
+        assert isinstance(spoil_bytes(MESSAGE[:size], generator), bytes)
+
+
+@pytest.mark.parametrize("fault", BYTE_FAULTS, ids=lambda fault: fault.__name__)
+def test_each_fault_changes_nearly_every_message(fault):
+    generator, changed = Random(0), 0
+    for _ in range(200):
+        data = bytearray(MESSAGE)
+        fault(data, generator)
+        changed += bytes(data) != MESSAGE
+    # A word may be replaced by itself, and two turns of one bit undo each other.
+    assert changed > 185

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from impact_aware.robot import RobotModel
-from impact_aware_rigs.faults.state_channel import QUEUE_DEPTH, StateChannel
-from impact_aware_rigs.faults.state_faults import StateMessage, make_state_fault
+from impact_aware_rigs.faults.message_faults import QUEUE_DEPTH, StateChannel, StateMessage, make_state_fault
 
 ROBOT = RobotModel.from_profile("panda")
 

@@ -9,7 +9,7 @@ import pytest
 
 from impact_aware.errors import UnknownNameError
 from impact_aware_rigs.faults.classes import FAULT_CLASSES
-from impact_aware_rigs.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage, make_state_fault
+from impact_aware_rigs.faults.message_faults import STATE_FAULTS, Delivery, StateFault, StateMessage, make_state_fault
 
 NAMES = ["a", "b", "c"]
 

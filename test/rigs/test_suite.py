@@ -13,9 +13,7 @@ from impact_aware.control import Mode
 from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact
 from impact_aware_rigs.faults.bench import FaultBench
-from impact_aware_rigs.faults.event_faults import EventFaults
-from impact_aware_rigs.faults.state_channel import DelayLine
-from impact_aware_rigs.faults.state_faults import StateMessage
+from impact_aware_rigs.faults.message_faults import DelayLine, EventFaults, StateMessage
 from impact_aware_rigs.faults.suite import FALSE_EVENT_AGE, LIVELINESS_LEASE, WATCHDOG_PERIOD, Suite
 
 AFTER = ArmAfterImpact(np.array([0.3, -0.1, 0.2]), 0.04)

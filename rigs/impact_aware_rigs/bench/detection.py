@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=300, help="simulated impacts (default: 300)")
     parser.add_argument("--hours", type=float, default=1.0, help="motion without impacts, hours (default: 1)")
     parser.add_argument("--seed", type=int, default=1, help="seed of everything (default: 1)")
-    parser.add_argument("--ringing", type=int, default=150, help="ringing impacts per rate, and as many with a second")
+    parser.add_argument("--ringing", type=int, default=150, help="hits of arms whose joints ring (default: 150)")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

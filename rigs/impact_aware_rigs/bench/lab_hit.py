@@ -65,7 +65,6 @@ class TrueContact:
         velocity_before: (n,) That velocity at first touch, rad/s.
         point: (3,) Of the contact, base frame, m.
         normal: (3,) From the obstacle into the arm, base frame.
-        restitution: Separation over approach speed, both of the links.
         object_twist_before: (6,) Of the box, base frame, m/s and rad/s.
         object_twist_after: (6,) The same when it was over, less what the table's friction took since the first touch:
             like the arm's jump, what contact with the arm alone did.
@@ -78,7 +77,6 @@ class TrueContact:
     velocity_before: Array
     point: Array
     normal: Array
-    restitution: float
     object_twist_before: Array
     object_twist_after: Array
     lost: float
@@ -337,7 +335,6 @@ def _contacts(
                 velocity_before=rigid[before],
                 point=first.point - base,
                 normal=first.normal,
-                restitution=first.restitution if first.approach_speed > 0.0 else float("nan"),
                 object_twist_before=first.object_twist_before,
                 object_twist_after=_unbraked(twists[after], float(times[after] - first.time)),
                 lost=group[-1].time_lost,

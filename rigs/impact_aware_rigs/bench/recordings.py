@@ -22,7 +22,6 @@ from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.worker_pool import finished
 from impact_aware_rigs.bench.lab_draw import CONTROLS
 from impact_aware_rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
-from impact_aware_rigs.bench.lab_object import ObjectScore
 from impact_aware_rigs.bench.lab_recording import RATES, LabRecording, record
 from impact_aware_rigs.bench.lab_stream import as_streamed
 
@@ -160,7 +159,6 @@ class RecordingScore:
         jump_ratios: Each joint's error of the jump in standard errors.
         finds: Everything that was reported, contact or not.
         causes_right: Of those, with the true cause.
-        objects: Contact points, and the object's velocity and restitution, of first contacts.
         noted: One line for each miss, false contact or wrong cause.
     """
 
@@ -173,16 +171,15 @@ class RecordingScore:
     jump_ratios: list[float] = field(default_factory=list)
     finds: int = 0
     causes_right: int = 0
-    objects: ObjectScore = field(default_factory=ObjectScore)
     noted: list[str] = field(default_factory=list)
 
     def take(self, recording: LabRecording, analysis: Analysis, name: str) -> None:
         """Hold one analysis against the truth."""
         truth = recording.truth
         near = max(NEAR, 1.5 / recording.rate)
-        contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
+        contacts = touches(truth.contacts)
         free = list(analysis.impacts)
-        for contact in _counted(truth.contacts, float(recording.times[-1]) - LAST / recording.rate):
+        for contact in counted(truth.contacts, float(recording.times[-1]) - LAST / recording.rate):
             self.counted += 1
             close = [impact for impact in free if _belongs(impact.time, contact, contacts, near)]
             if not close:
@@ -194,8 +191,6 @@ class RecordingScore:
             free.remove(impact)
             self.found += 1
             self._measure(impact, contact)
-            if contact is truth.contacts[0]:
-                self.objects.take(impact, truth, contact)
         for impact in analysis.impacts:
             if not any(abs(impact.time - contact.time) <= near for contact in contacts):
                 self.false_contacts += 1
@@ -210,11 +205,7 @@ class RecordingScore:
     def add(self, other: RecordingScore) -> None:
         """Add what was scored elsewhere."""
         for each in fields(self):
-            mine, others = getattr(self, each.name), getattr(other, each.name)
-            if each.name == "objects":
-                mine.add(others)
-            else:
-                setattr(self, each.name, mine + others)
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def _measure(self, impact: AnalyzedImpact, contact: TrueContact) -> None:
         error = impact.time - contact.time
@@ -241,7 +232,6 @@ class RecordingScore:
             "jump_error_over_se": _percentiles(np.array(self.jump_ratios))
             | {"within_2": float(np.mean(np.array(self.jump_ratios or [np.nan]) <= 2.0))},
             "cause_right": self.causes_right / max(self.finds, 1),
-            **self.objects.as_dict(),
             "noted": self.noted,
         }
 
@@ -262,7 +252,7 @@ def _swings(truth: TrueHit, begin: float, end: float) -> bool:
 def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
     """What a find at a time may be called, from what truly happened there."""
     allowed: set[str] = set()
-    contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
+    contacts = touches(truth.contacts)
     for place, contact in enumerate(contacts):
         recent = [before for before in contacts[:place] if contact.time - before.time < FOLLOWS]
         follows = bool(recent)
@@ -292,7 +282,7 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
 
 def _happens(truth: TrueHit, begin: float, end: float) -> bool:
     """Whether a contact is made, or the command changes, between two times, s."""
-    times = [contact.time for contact in truth.contacts if _size(contact) >= TOUCH]
+    times = [contact.time for contact in touches(truth.contacts)]
     return any(begin <= time <= end for time in [*times, *(when for when, _ in truth.switches)])
 
 
@@ -318,7 +308,7 @@ def _belongs(time: float, contact: TrueContact, contacts: Sequence[TrueContact],
     return away <= near and all(abs(time - other.time) >= away for other in contacts)
 
 
-def _counted(contacts: Sequence[TrueContact], until: float = np.inf) -> list[TrueContact]:
+def counted(contacts: Sequence[TrueContact], until: float = np.inf) -> list[TrueContact]:
     """The contacts that have to be found, of those until a time, s."""
     counted = []
     for place, contact in enumerate(contacts):
@@ -331,6 +321,11 @@ def _counted(contacts: Sequence[TrueContact], until: float = np.inf) -> list[Tru
         if before is None or (contact.time - before.time >= APART and _size(contact) >= SHARE * _size(before)):
             counted.append(contact)
     return counted
+
+
+def touches(contacts: Sequence[TrueContact]) -> list[TrueContact]:
+    """The contacts that show at all."""
+    return [contact for contact in contacts if _size(contact) >= TOUCH]
 
 
 def _size(contact: TrueContact) -> float:

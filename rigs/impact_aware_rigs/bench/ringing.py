@@ -1,111 +1,71 @@
-"""Impacts of arms whose joints ring, with and without a second hit, put through the watch that the node uses."""
+"""Hits of arms whose joints ring, put through the watch that the detector node uses, at several rates."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from impact_aware.arrays import Array
-from impact_aware.detection.events import JointSample
+from impact_aware.detection import JointSample
 from impact_aware.detection.impact_watch import WatchEventKind
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
+from impact_aware_rigs.bench.lab_draw import CONTROLS
+from impact_aware_rigs.bench.lab_hit import TrueHit, hit_of_seed
+from impact_aware_rigs.bench.recordings import counted, touches
 
-JOINTS = 7
 RATES = (1000, 500, 200)
 
-_FINE = 2e-5
-"""Step of the simulated motion, s."""
+STEP, NOISE, ALLOWED = 1e-5, 0.3e-5, 0.5e-5
+"""Encoder step, noise beside it, and the noise that the watch is given, rad."""
 
-_BEFORE, _AFTER = 0.2, 0.6
-"""How long a trial is before and after its first hit, s."""
+NEAR = 5e-3
+"""A reported time belongs to a contact within this time, or three samples, s."""
 
-_STEP, _NOISE, _ALLOWED = 1e-5, 0.3e-5, 0.5e-5
-"""Encoder step, noise beside it, and what the watch is told of that, rad."""
+KNOWN_WITHIN = 0.012
+"""Longest delay of a report, beside three samples, s."""
 
 
-@dataclass(frozen=True, eq=False)
-class RingingTrial:
-    """One impact, and perhaps a second.
+def score_ringing(count: int, seed: int, rates: Sequence[int] = RATES) -> dict[str, Any]:
+    """Score the watch per rate on `count` hits of elastic arms.
 
-    Attributes:
-        times: Stamps (m,), s.
-        positions: (m, n) rad.
-        hits: Times at which the hits begin, s.
+    `first` are the first contacts of the hits, `second` those that follow and have to be found; `false_contacts` are
+    reports without any touch beside them.
     """
-
-    times: Array
-    positions: Array
-    hits: tuple[float, ...]
+    hits = [hit_of_seed((seed, index), CONTROLS[index % len(CONTROLS)]) for index in range(count)]
+    return {str(rate): _score(hits, rate, seed) for rate in rates}
 
 
-def draw_trial(rng: np.random.Generator, rate: float, second: bool) -> RingingTrial:
-    """Draw a trial: each joint rings at 15-50 Hz, damping ratio 0.01-0.1, with up to its jump's velocity.
-
-    The second hit comes 30-250 ms after the first with half its jump, in the same directions, and rings as well.
-    """
-    time = np.arange(-_BEFORE, _AFTER, _FINE)
-    jump = rng.normal(size=JOINTS)
-    jump *= rng.uniform(0.3, 1.2) / np.abs(jump).max()
-    contact_time = rng.uniform(0.5e-3, 3e-3)
-    delay = rng.uniform(0.03, 0.25)
-    pull = rng.uniform(-5.0, 5.0, JOINTS)
-    position = -0.6 * jump * time[:, None]
-    position += 0.05 * np.sin(2.0 * np.pi * 0.5 * time[:, None] + rng.uniform(0.0, 6.0, JOINTS))
-    modes = _modes(rng)
-    position += _response(time, jump, contact_time, modes, rng)
-    since = np.maximum(time, 0.0)[:, None]
-    position += pull * 0.05 * (since - 0.05 * (1.0 - np.exp(-since / 0.05)))
-    hits: tuple[float, ...] = (0.0,)
-    if second:
-        position += _response(time - delay, 0.5 * jump, contact_time, modes, rng)
-        hits = (0.0, delay)
-    period = 1.0 / rate
-    stamps = np.arange(-_BEFORE + period * (1.0 + rng.random()), _AFTER - 2.0 * period, period)
-    stamps += 0.02 * period * rng.normal(size=len(stamps))
-    measured = np.stack([np.interp(stamps, time, column) for column in position.T], axis=1)
-    measured += _NOISE * rng.normal(size=measured.shape)
-    return RingingTrial(stamps, _STEP * np.round(measured / _STEP), hits)
-
-
-def score_ringing(count: int, seed: int, rates: tuple[int, ...] = RATES) -> dict[str, Any]:
-    """Score the watch per rate.
-
-    Args:
-        count: Impacts without a second hit, and as many with one.
-        seed: Of everything.
-        rates: Samples per second.
-    """
-    return {str(rate): _score(count, seed, rate) for rate in rates}
-
-
-def _score(count: int, seed: int, rate: int) -> dict[str, Any]:
-    false_contacts, found = 0, [0, 0]
+def _score(hits: Sequence[TrueHit], rate: int, seed: int) -> dict[str, Any]:
+    found, wanted, false_contacts = [0, 0], [0, 0], 0
     delays, errors = [], []
     took: dict[bool, list[float]] = {False: [], True: []}
-    for index in range(2 * count):
-        trial = draw_trial(np.random.default_rng((seed, rate, index)), float(rate), second=index % 2 == 1)
-        events = watch_events(trial, rate, took)
-        for number, hit in enumerate(trial.hits):
-            # Three samples are needed to know of it.
-            near = [each for each in events if -2e-3 <= each[1] - hit <= 0.012 + 3.0 / rate]
-            near = [each for each in near if abs(each[0] - hit) <= max(5e-3, 3.0 / rate)]
-            if not near:
-                continue
-            events.remove(near[0])
-            found[number] += 1
-            if number:
-                delays.append(1e3 * (near[0][1] - hit))
-                errors.append(1e3 * abs(near[0][0] - hit))
-        false_contacts += len(events)
+    for index, hit in enumerate(hits):
+        times, positions = sampled(hit, rate, np.random.default_rng((seed, rate, index)))
+        events = watch_events(times, positions, rate, took)
+        near = max(NEAR, 3.0 / rate)
+        false_contacts += sum(all(abs(time - own.time) > near for own in touches(hit.contacts)) for time, _ in events)
+        for number, contact in enumerate(counted(hit.contacts, float(times[-1]) - 5.0 / rate)):
+            second = int(number > 0)
+            wanted[second] += 1
+            own = [
+                (time, known)
+                for time, known in events
+                if abs(time - contact.time) <= near and known - contact.time <= KNOWN_WITHIN + 3.0 / rate
+            ]
+            found[second] += bool(own)
+            if own and second:
+                delays.append(1e3 * (own[0][1] - contact.time))
+                errors.append(1e3 * abs(own[0][0] - contact.time))
     return {
-        "impacts": 2 * count,
-        "first_found": found[0] / (2 * count),
+        "impacts": len(hits),
+        "first_found": found[0] / max(wanted[0], 1),
         "false_contacts": false_contacts,
-        "second_hits": count,
-        "second_found": found[1] / count,
+        "second_hits": wanted[1],
+        "second_found": found[1] / wanted[1] if wanted[1] else None,
         "second_delay_ms": _percentiles(delays),
         "second_time_error_ms": _percentiles(errors),
         "sample_us": {"before": _percentiles(took[False]), "after": _percentiles(took[True])},
@@ -117,43 +77,29 @@ def _percentiles(values: list[float]) -> dict[str, float]:
     return {"p50": float(p50), "p95": float(p95)}
 
 
-def watch_events(trial: RingingTrial, rate: float, took: dict[bool, list[float]]) -> list[tuple[float, float]]:
+def sampled(hit: TrueHit, rate: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Stamps (m,), s, and positions (m, n), rad, of an encoder."""
+    period = 1.0 / rate
+    stamps = np.arange(hit.times[0] + period * (1.0 + rng.random()), hit.times[-1] - 2.0 * period, period)
+    stamps = stamps + 0.02 * period * rng.normal(size=len(stamps))
+    positions = CubicHermiteSpline(hit.times, hit.positions, hit.velocities)(stamps)
+    return stamps, STEP * np.round((positions + NOISE * rng.normal(size=positions.shape)) / STEP)
+
+
+def watch_events(times: Array, positions: Array, rate: int, took: dict[bool, list[float]]) -> list[tuple[float, float]]:
     """Times at which impacts were, and at which they were known, s.
 
     Into `took` goes how long each sample took, us: at False those before an impact, at True those after one.
     """
-    settings = WatchSettings(sampling_period=1.0 / rate, encoder_resolution=_STEP, position_noise=_ALLOWED)
-    watch = make_watch(JOINTS, settings)
+    settings = WatchSettings(sampling_period=1.0 / rate, encoder_resolution=STEP, position_noise=ALLOWED)
+    watch = make_watch(positions.shape[1], settings)
     events: list[tuple[float, float]] = []
-    for stamp, position in zip(trial.times, trial.positions, strict=True):
+    for stamp, position in zip(times, positions, strict=True):
         watched = bool(events)
         begin = perf_counter()
-        said = watch.update(JointSample(float(stamp), position))
+        answers = watch.update(JointSample(float(stamp), position))
         took[watched].append(1e6 * (perf_counter() - begin))
-        for found in said:
-            if found.kind is WatchEventKind.MADE and found.event is not None:
-                events.append((found.event.time, found.event.time_detected))
+        for answer in answers:
+            if answer.kind is WatchEventKind.MADE and answer.event is not None:
+                events.append((answer.event.time, answer.event.time_detected))
     return events
-
-
-def _modes(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Natural frequencies, rad/s, and damping ratios (n,)."""
-    return 2.0 * np.pi * rng.uniform(15.0, 50.0, JOINTS), 10.0 ** rng.uniform(-2.0, -1.0, JOINTS)
-
-
-def _response(
-    since: Array, jump: Array, contact_time: float, modes: tuple[Array, Array], rng: np.random.Generator
-) -> Array:
-    """What a hit at 0 adds to the positions (m, n), rad, the velocity's step spread over the contact time."""
-    omega, damping = modes
-    amplitude, phase = rng.uniform(0.1, 1.0, JOINTS) * np.abs(jump), rng.uniform(0.0, 2.0 * np.pi, JOINTS)
-    positive = np.maximum(since, 0.0)[:, None]
-    swing = np.exp(-damping * omega * positive) * np.sin(omega * positive + phase) - np.sin(phase)
-    # The step of the velocity is the jump; the swing begins about the velocity that is left when it has faded.
-    step = jump - amplitude * (np.cos(phase) - damping * np.sin(phase))
-    shape = step * positive + amplitude / omega * swing
-    width = round(contact_time / _FINE)
-    summed = np.cumsum(shape, axis=0) / width
-    smoothed = summed.copy()
-    smoothed[width:] -= summed[:-width]
-    return smoothed

@@ -10,12 +10,11 @@ from typing import Any
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.worker_pool import finished
 from impact_aware_rigs.faults.bench import FaultBench
-from impact_aware_rigs.faults.classes import FAULT_CLASSES, fault_class
+from impact_aware_rigs.faults.classes import FAULT_CLASSES, MODES, Trial, TrialResult, fault_class
 from impact_aware_rigs.faults.hardware import HARDWARE
 from impact_aware_rigs.faults.held_trial import HeldTrial
 from impact_aware_rigs.faults.model_trial import ModelTrial
 from impact_aware_rigs.faults.trial import run_trial
-from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware_rigs.figures import markdown_table
 
 DROPPED = 0.005

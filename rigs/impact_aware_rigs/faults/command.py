@@ -37,10 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the classes and end")
     parser.add_argument("--dds", action="store_true", help="with the real nodes over DDS, one run per CLASS")
-    parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages; --dds: over DDS")
-    parser.add_argument(
-        "--requests", type=int, default=10_000, metavar="N", help="with --fuzz and --dds: service requests (10000)"
-    )
+    parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages")
     parser.add_argument("--node", nargs="+", default=[], metavar="NODE", help="nodes to fuzz (default: all)")
     add_domain(parser)
 

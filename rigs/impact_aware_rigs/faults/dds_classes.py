@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent
-from impact_aware_rigs.faults.state_faults import STATE_FAULTS, make_state_fault
+from impact_aware_rigs.faults.message_faults import STATE_FAULTS, make_state_fault
 
 RELAY = "kuka_fri_relay"
 

@@ -26,10 +26,16 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 from impact_aware.robot.joint_reader import JointReader
-from impact_aware_rigs.faults.event_faults import EVENT_FAULTS, EventFaults
 from impact_aware_rigs.faults.lockstep import LockstepRelay
-from impact_aware_rigs.faults.state_channel import DelayLine
-from impact_aware_rigs.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage
+from impact_aware_rigs.faults.message_faults import (
+    EVENT_FAULTS,
+    STATE_FAULTS,
+    DelayLine,
+    Delivery,
+    EventFaults,
+    StateFault,
+    StateMessage,
+)
 
 MOVING = 0.05
 """Joint velocity from which on the arm moves, rad/s."""

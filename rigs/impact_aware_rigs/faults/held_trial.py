@@ -12,14 +12,13 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.control import ControlSession, SafeReason
+from impact_aware.control import SafeReason
 from impact_aware.simulation.sensors import JointReading
 from impact_aware_rigs.faults.bench import AWAY, FaultBench
-from impact_aware_rigs.faults.classes import FAULT_CLASSES
+from impact_aware_rigs.faults.classes import Trial, TrialResult
 from impact_aware_rigs.faults.hardware import HARDWARE
-from impact_aware_rigs.faults.judge import CYCLE, CommandJudge
-from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
-from impact_aware_rigs.faults.worlds import draw_world, loaded
+from impact_aware_rigs.faults.judge import CYCLE
+from impact_aware_rigs.faults.trial import START, AnyTrial
 
 FASTEST = 0.3
 """Of a joint after torque control returned, rad/s."""
@@ -48,9 +47,6 @@ APART = 0.2
 HELD_FOR, GUIDED_FOR, DRIVEN_FOR = 0.3, 0.3, 0.6
 """Before the arms are moved, while they are, and after torque control returned, s."""
 
-START = 1.0
-"""Stamp of the first state, s."""
-
 RETURN_STEP = 1.0
 """Change of a torque per cycle with which torque control returns, N m."""
 
@@ -59,17 +55,14 @@ SIDES = ("lower", "upper")
 """Of the range of a joint."""
 
 
-class HeldTrial:
+class HeldTrial(AnyTrial):
     """One trial; `severity` is the largest amount by which a joint is moved, rad."""
 
     def __init__(self, bench: FaultBench, trial: Trial) -> None:
         """Draw load, joints, amounts, and whether the states stop meanwhile."""
-        self.bench, self.trial = bench, trial
-        number, count = tuple(FAULT_CLASSES).index(trial.fault), len(bench.robots)
-        generator = np.random.default_rng([trial.seed, number, MODES.index(trial.mode), count])
-        self.world, n = draw_world(trial.seed), bench.start.size
-        loads = generator.uniform(0.0, PAYLOAD, count)
-        self.plant = bench.loaded_plant(self.world, [loaded(r, m) for r, m in zip(bench.robots, loads, strict=True)])
+        super().__init__(bench, trial)
+        generator, n = self.generator, bench.start.size
+        self.plant = bench.loaded_plant(self.world, generator.uniform(0.0, PAYLOAD, len(bench.robots)).tolist())
         least, most = np.log(AMOUNT)
         amounts = np.exp(generator.uniform(least, most, n)) * generator.choice([-1.0, 1.0], n)
         self.moved = amounts * (generator.random(n) < generator.choice([0.15, 0.5, 1.0]))
@@ -78,16 +71,9 @@ class HeldTrial:
         while not self._is_free(bench.start + self.moved):
             self.moved *= 0.8
         self.severity, self.silent = float(np.abs(self.moved).max()), bool(generator.random() < 0.5)
-        self.judge, self.now, self._sent = CommandJudge(bench), START, np.zeros(n)
+        self._sent = np.zeros(n)
         self.hardware = HARDWARE[trial.interface](bench, self.judge, lambda _arm: False, START)
-        self.session = ControlSession(
-            bench.robots,
-            field=bench.field,
-            bases=bench.bases,
-            send=lambda sent: self.hardware.take(self.session, sent),
-            present=lambda: self.now,
-            clock=lambda: self.now,
-        )
+        self.control = self.session(lambda sent: self.hardware.take(self.control, sent))
 
     def _is_free(self, q: Array) -> bool:
         """Whether nothing touches anything, and could not either if the tools sank a little."""
@@ -103,7 +89,7 @@ class HeldTrial:
 
     def run(self) -> TrialResult:
         """Hold, move, let torque control return, and see how fast and how far the arms go."""
-        plant, session = self.plant, self.session
+        plant, session = self.plant, self.control
         plant.reset(self.bench.start, seed=self.trial.seed)
         plant.place_object(AWAY)
         session.activate()
@@ -132,7 +118,8 @@ class HeldTrial:
             failures.append(f"a joint had {strongest:.1f} N m beside gravity, over {STRONGEST:g}")
         if sunk > 0.0:
             failures.append(f"a tool sank {1e3 * (sunk + DEEPEST):.0f} mm, over {1e3 * DEEPEST:.0f}")
-        return self._result(failures)
+        reason, detail = session.safe_reason
+        return self.result(failures, duration=GUIDED_FOR, reason=str(reason or ""), detail=detail, outcome="held")
 
     def _drive(self, seconds: float, limit: Array | None = None) -> tuple[float, float, float]:
         """Follow the torques; largest speed, torque beside gravity, and how far a tool came below its limit, m."""
@@ -152,34 +139,14 @@ class HeldTrial:
     def _answer(self, reading: JointReading, q: Array) -> Array:
         """Whole torques (n,) that the arms would get, N m."""
         self.hardware.now = self.now
-        self.session.cycle(self.now, reading.q, reading.dq)
-        self.hardware.follow(self.session)
+        self.control.cycle(self.now, reading.q, reading.dq)
+        self.hardware.follow(self.control)
         torque = self.hardware.torque(q, reading)
         return self._gravity(q) if torque is None else torque
 
     def _gravity(self, q: Array) -> Array:
-        parts = zip(self.session.robots, self.plant.slices.values(), strict=True)
+        parts = zip(self.bench.robots, self.plant.slices.values(), strict=True)
         return np.concatenate([pin.computeGeneralizedGravity(r.model, r.data, q[part]) for r, part in parts])
 
     def _heights(self) -> Array:
         return np.array([self.plant.tool_placement(name).translation[2] for name in self.plant.robots])
-
-    def _result(self, failures: list[str]) -> TrialResult:
-        return TrialResult(
-            trial=self.trial,
-            world=self.world.kind,
-            arms=tuple(arm.name for arm in self.bench.task.arms),
-            severity=self.severity,
-            duration=GUIDED_FOR,
-            reason=str(self.session.safe_reason[0] or ""),
-            detail=self.session.safe_reason[1],
-            expected=(),
-            outcome="held",
-            rest_time=math.nan,
-            recovered=not failures,
-            peak_effort_share=self.judge.effort_share,
-            peak_rate_share=self.judge.rate_share,
-            held=False,
-            fell=math.nan,
-            failures=tuple(failures),
-        )

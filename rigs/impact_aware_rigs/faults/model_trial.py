@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 
 import numpy as np
 import pinocchio as pin
@@ -20,11 +19,9 @@ from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.nodes.controller_joints import order_mismatch
 from impact_aware.robot import RobotModel, RobotProfile
 from impact_aware_rigs.faults.bench import FaultBench
-from impact_aware_rigs.faults.classes import FAULT_CLASSES
+from impact_aware_rigs.faults.classes import Trial, TrialResult
 from impact_aware_rigs.faults.hardware import HARDWARE
-from impact_aware_rigs.faults.judge import CommandJudge
-from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
-from impact_aware_rigs.faults.worlds import draw_world, loaded
+from impact_aware_rigs.faults.trial import START, AnyTrial
 
 FASTEST = 0.3
 """Of a joint, rad/s."""
@@ -42,9 +39,6 @@ HELD_FOR = 1.0
 REFUSED_FOR = 0.05
 """The same after a refusal, where nobody moves them."""
 
-START = 1.0
-"""Stamp of the first state, s."""
-
 PAYLOAD = (0.05, 4.0)
 """Mass at a tool that the model does not have, kg; small and large ones come about as often."""
 
@@ -52,7 +46,7 @@ LINK_MASS = (0.5, 1.5)
 """Factor of one link's mass in the model."""
 
 
-class ModelTrial:
+class ModelTrial(AnyTrial):
     """One trial.
 
     Attributes:
@@ -62,17 +56,13 @@ class ModelTrial:
 
     def __init__(self, bench: FaultBench, trial: Trial) -> None:
         """Draw what does not fit, and which arms have it."""
-        self.bench, self.trial = bench, trial
-        number = tuple(FAULT_CLASSES).index(trial.fault)
-        count = len(bench.robots)
-        generator = np.random.default_rng([trial.seed, number, MODES.index(trial.mode), count])
-        choices = [tuple(range(count)), *((arm,) for arm in range(count))] if count > 1 else [(0,)]
-        self.arms = choices[int(generator.integers(len(choices)))]
+        super().__init__(bench, trial)
+        self.draw_arms()
+        generator, payload = self.generator, 0.0
         # Without a declaration a wrong convention shows with the first commands; with laws, which a follower at the arm
         # turns into torques, and for a wrong order only the declaration helps.
         undeclared = trial.fault == "wrong_convention" and trial.interface == "effort" and generator.random() < 0.5
         self.declared = not undeclared
-        self.severity, payload = 0.0, 0.0
         self.believed, self.true = list(bench.robots), list(bench.robots)
         self.orders = [np.arange(robot.n) for robot in bench.robots]
         fault = trial.fault
@@ -89,28 +79,17 @@ class ModelTrial:
             elif fault == "wrong_joint_order":
                 while (self.orders[arm] == np.arange(robot.n)).all():
                     self.orders[arm] = generator.permutation(robot.n)
-        self.world = draw_world(trial.seed)
-        loads = [payload * (arm in self.arms) for arm in range(count)]
-        self.plant = bench.loaded_plant(self.world, [loaded(r, m) for r, m in zip(bench.robots, loads, strict=True)])
-        self.judge = CommandJudge(bench)
+        self.plant = bench.loaded_plant(self.world, [payload * (arm in self.arms) for arm in range(len(bench.robots))])
 
     def run(self) -> TrialResult:
         """Activate, hold, and see how fast and how far the arms go."""
         self.plant.reset(self.bench.start, seed=self.trial.seed)
-        self.now = START
         slices = list(self.plant.slices.values())
         order = np.concatenate([part.start + own for part, own in zip(slices, self.orders, strict=True)])
         truth = copy.copy(self.bench)
         truth.robots = self.true
         hardware = HARDWARE[self.trial.interface](truth, self.judge, lambda _arm: False, START)
-        session = ControlSession(
-            self.believed,
-            field=self.bench.field,
-            bases=self.bench.bases,
-            send=lambda sent: hardware.take(session, sent[order]),
-            present=lambda: self.now,
-            clock=lambda: self.now,
-        )
+        session = self.session(lambda sent: hardware.take(session, sent[order]), self.believed)
         tools = [self.plant.tool_placement(name).translation.copy() for name in self.plant.robots]
         fastest = furthest = 0.0
         refusal, failures = "", list[str]()
@@ -134,7 +113,15 @@ class ModelTrial:
             failures.append(f"a joint reached {fastest:.2f} rad/s, over {limit:g}")
         if furthest > FURTHEST:
             failures.append(f"a tool went {1e3 * furthest:.0f} mm, over {1e3 * FURTHEST:.0f}")
-        return self._result(session, refusal, [*failures, *self.judge.failures])
+        reason, detail = session.safe_reason if session.mode is Mode.SAFE else (None, refusal)
+        return self.result(
+            [*failures, *self.judge.failures],
+            duration=HELD_FOR,
+            reason=str(reason or ""),
+            detail=detail,
+            expected=("", "TORQUES_UNFIT"),
+            outcome="refused" if refusal else "held",
+        )
 
     def _begin(self, session: ControlSession) -> str:
         """Activate as the launch file and the controller node do; returns why not, empty when it commands now."""
@@ -150,27 +137,6 @@ class ModelTrial:
         except ImpactAwareError as error:
             return str(error)
         return ""
-
-    def _result(self, session: ControlSession, refusal: str, failures: list[str]) -> TrialResult:
-        reason, detail = session.safe_reason if session.mode is Mode.SAFE else (None, refusal)
-        return TrialResult(
-            trial=self.trial,
-            world=self.world.kind,
-            arms=tuple(self.bench.task.arms[arm].name for arm in self.arms),
-            severity=self.severity,
-            duration=HELD_FOR,
-            reason=str(reason or ""),
-            detail=detail,
-            expected=("", "TORQUES_UNFIT"),
-            outcome="refused" if refusal else "held",
-            rest_time=math.nan,
-            recovered=not failures,
-            peak_effort_share=self.judge.effort_share,
-            peak_rate_share=self.judge.rate_share,
-            held=False,
-            fell=math.nan,
-            failures=tuple(failures),
-        )
 
 
 def _profile(robot: RobotModel) -> RobotProfile:

@@ -20,9 +20,7 @@ from impact_aware.experiments.episode_settings import EpisodeSettings
 from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact
 from impact_aware_rigs.faults.bench import FaultBench
-from impact_aware_rigs.faults.event_faults import EventFaults
-from impact_aware_rigs.faults.state_channel import DelayLine
-from impact_aware_rigs.faults.state_faults import StateMessage
+from impact_aware_rigs.faults.message_faults import DelayLine, EventFaults, StateMessage
 
 WATCHDOG_PERIOD = 0.02
 """Of rs_controller, s."""

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from impact_aware.control import Mode, SafeReason
+from impact_aware.arrays import Array
+from impact_aware.control import ControlSession, Mode, SafeReason
 from impact_aware.control.session import IN_MOTION
-from impact_aware_rigs.faults.bench import AWAY, FaultBench
-from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent, FaultClass, draw_duration, fault_class
-from impact_aware_rigs.faults.event_faults import EventFaults
+from impact_aware.robot import RobotModel
+from impact_aware_rigs.faults.bench import AWAY, FaultBench, draw_world
+from impact_aware_rigs.faults.classes import (
+    FAULT_CLASSES,
+    MODES,
+    Extent,
+    FaultClass,
+    Trial,
+    TrialResult,
+    draw_duration,
+    fault_class,
+)
 from impact_aware_rigs.faults.hardware import HARDWARE
 from impact_aware_rigs.faults.judge import REST_WITHIN, CommandJudge, ObjectWatch, RestWatch
-from impact_aware_rigs.faults.state_channel import StateChannel
-from impact_aware_rigs.faults.state_faults import StateFault, StateMessage
+from impact_aware_rigs.faults.message_faults import EventFaults, StateChannel, StateFault, StateMessage
 from impact_aware_rigs.faults.suite import Suite
-from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
-from impact_aware_rigs.faults.worlds import draw_world
 
+START = 1.0  # stamp of the first state, s
 DWELL = 0.05  # at rest, s
 LONGEST = 8.0  # s; with masses and friction that are not the assumed ones the object comes to its goal slowly
-START = 1.0  # stamp of the first state, s
 GOES_ON = 40  # cycles of holding and of motion that show a recovery
 
 
@@ -34,18 +43,69 @@ def run_trial(bench: FaultBench, trial: Trial) -> TrialResult:
     return _Run(bench, trial).run()
 
 
-class _Run:
-    """The state of one trial."""
+class AnyTrial:
+    """What the trials of every kind of fault begin with, and how their results are put together.
+
+    Attributes:
+        generator: Of all that is random but the world.
+        world: That the trial takes place in.
+        arms: Numbers of those that have the fault.
+        severity: Of the fault, in its own unit.
+        judge: Of the commands.
+        now: Present time, s.
+    """
 
     def __init__(self, bench: FaultBench, trial: Trial) -> None:
-        self.bench, self.trial, self.fault = bench, trial, trial.fault
-        self.fault_class: FaultClass = fault_class(trial.fault)
+        """Begin with all arms."""
+        self.bench, self.trial, self.now = bench, trial, START
+        count = len(bench.robots)
         number = tuple(FAULT_CLASSES).index(trial.fault)
-        self.generator = np.random.default_rng([trial.seed, number, MODES.index(trial.mode), len(bench.robots)])
-        self.world = draw_world(trial.seed)
+        self.generator = np.random.default_rng([trial.seed, number, MODES.index(trial.mode), count])
+        self.world, self.judge = draw_world(trial.seed), CommandJudge(bench)
+        self.arms, self.severity = tuple(range(count)), 0.0
+
+    def draw_arms(self) -> None:
+        """Of several arms the fault has one of them, or all."""
+        count = len(self.bench.robots)
+        choices = [self.arms, *((arm,) for arm in range(count))] if count > 1 else [self.arms]
+        self.arms = choices[int(self.generator.integers(len(choices)))]
+
+    def session(self, send: Callable[[Array], None], robots: Sequence[RobotModel] | None = None) -> ControlSession:
+        """A session that controls the bench's arms, or what it believes them to be, by the trial's clock."""
+        return ControlSession(
+            robots or self.bench.robots,
+            field=self.bench.field,
+            bases=self.bench.bases,
+            send=send,
+            present=lambda: self.now,
+            clock=lambda: self.now,
+        )
+
+    def result(self, failures: Sequence[str], **figures: Any) -> TrialResult:
+        """The result with what the trial knows itself."""
+        figures = {"severity": self.severity, "recovered": not failures, **figures}
+        return TrialResult(
+            trial=self.trial,
+            world=self.world.kind,
+            arms=tuple(self.bench.task.arms[arm].name for arm in self.arms),
+            peak_effort_share=self.judge.effort_share,
+            peak_rate_share=self.judge.rate_share,
+            failures=tuple(failures),
+            **figures,
+        )
+
+
+class _Run(AnyTrial):
+    """A trial of faults of messages, processes, objects and commands."""
+
+    def __init__(self, bench: FaultBench, trial: Trial) -> None:
+        super().__init__(bench, trial)
+        self.fault = trial.fault
+        self.fault_class: FaultClass = fault_class(trial.fault)
         self.plant = bench.plant(self.world)
         self.duration = draw_duration(self.fault_class, self.generator)
-        self._draw_arms()
+        self.draw_arms()
+        self.extent = Extent(len(self.arms), len(bench.robots))
         self._draw_fault()
         self.patience = {
             "ante": self.generator.uniform(0.04, 0.12),
@@ -55,7 +115,7 @@ class _Run:
         }[trial.mode]
         self.slices = list(self.plant.slices.values())
         self.failures: list[str] = []
-        self.judge, self.rest = CommandJudge(bench), RestWatch()
+        self.rest = RestWatch()
         self.hardware = HARDWARE[trial.interface](bench, self.judge, self._is_lost, START)
         self.down_until = -math.inf
         self.fault_begin, self.mode_since = math.inf, math.nan
@@ -70,17 +130,9 @@ class _Run:
             lambda: self.hardware.follow(self.suite.session),
         )
 
-    def _draw_arms(self) -> None:
-        """Of several arms the fault has one of them, or all."""
-        count = len(self.bench.robots)
-        choices = [tuple(range(count)), *((arm,) for arm in range(count))] if count > 1 else [(0,)]
-        self.arms = choices[int(self.generator.integers(len(choices)))]
-        self.extent = Extent(len(self.arms), count)
-
     def _draw_fault(self) -> None:
         fault, generator = self.fault, self.generator
         self.events = EventFaults(fault, generator)
-        self.severity = 0.0
         faults: list[StateFault | None] = [None] * len(self.bench.robots)
         if self.fault_class.kind == "state":
             for arm in self.arms:
@@ -121,11 +173,8 @@ class _Run:
         recovered = not self.failures and self._recover()
         if not recovered and not self.failures:
             self.failures.append("could not be started again")
-        return TrialResult(
-            trial=self.trial,
-            world=self.world.kind,
-            arms=tuple(bench.task.arms[arm].name for arm in self.arms),
-            severity=self.severity,
+        return self.result(
+            self.failures,
             duration=self.duration,
             reason=reason,
             detail=detail,
@@ -133,11 +182,8 @@ class _Run:
             outcome=outcome,
             rest_time=rest_time,
             recovered=recovered,
-            peak_effort_share=self.judge.effort_share,
-            peak_rate_share=self.judge.rate_share,
             held=self.object.held,
             fell=self.object.fell,
-            failures=tuple(self.failures),
         )
 
     def _expected(self) -> frozenset[SafeReason | None]:

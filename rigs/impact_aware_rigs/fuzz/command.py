@@ -1,4 +1,4 @@
-"""Random messages for the nodes, called or over DDS, each in a process, and one table of what they did with them."""
+"""Random messages for the nodes, each in a process, and one table of what they did with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from impact_aware.bringup.domain import own_domain
 from impact_aware.bringup.processes import quiet_environment
-from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware_rigs.figures import markdown_table
 from impact_aware_rigs.fuzz.subjects import SUBJECTS, subject
 
@@ -21,9 +21,6 @@ MOST_GROWTH_KIB = 4096
 
 MOST_LATE_GROWTH_KIB = 1024
 """Memory that it may take more over the last two fifths, when everything has happened before."""
-
-FLOODED = ("impact_detector", "jump_predictor", "reference_field", "rs_controller", "impact_markers", "sim_robot")
-"""Nodes that stand between strangers and an arm: those that are fuzzed over DDS."""
 
 ENOUGH = 100_000
 """Messages from which on that is so: what remembers the last thousand events is full then."""
@@ -43,17 +40,12 @@ def run_fuzz(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """
     if args.fuzz < 1:
         raise InvalidInputError("--fuzz", args.fuzz, "at least 1 message")
-    if args.requests < 1:
-        raise InvalidInputError("--requests", args.requests, "at least 1 request")
     for name in args.node:
         subject(name)
-        if args.dds and name not in FLOODED:
-            raise UnknownNameError("--node", name, FLOODED)
     results = []
     quiet = args.json or not sys.stderr.isatty()
-    module, words = ("flood", [str(args.fuzz), str(args.requests)]) if args.dds else ("fuzz", [str(args.fuzz)])
-    for name in tqdm(args.node or (FLOODED if args.dds else SUBJECTS), desc="fuzz", unit="node", disable=quiet):
-        command = [sys.executable, "-m", f"impact_aware_rigs.fuzz.{module}", name, *words, str(args.seed)]
+    for name in tqdm(args.node or SUBJECTS, desc="fuzz", unit="node", disable=quiet):
+        command = [sys.executable, "-m", "impact_aware_rigs.fuzz.fuzz", name, str(args.fuzz), str(args.seed)]
         with own_domain(args.domain) as domain:
             environment = quiet_environment(domain)
             process = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -80,8 +72,6 @@ def format_table(results: list[dict[str, Any]]) -> str:
         memory = f"{own['grown_kib']} KiB", f"{own['grown_late_kib']} KiB"
         rows.append((f"`{own['node']}`", *counts, *memory, f"{own['wall_s']:.0f} s"))
         lines += [f"{own['node']}: {error}, {count} times" for error, count in own["errors"].items()]
-        if "requests" in own:
-            lines.append(f"{own['node']}: {own['requests']} requests among them, {own['unanswered']} unanswered")
         lines += [f"{own['node']}: {name} grew steadily by {count}" for name, count in own["growing"].items()]
     head = ("node", "messages", "spoilt", "exceptions", "memory grown by", "of that late", "wall time")
     return "\n".join([markdown_table(head, rows), *lines])

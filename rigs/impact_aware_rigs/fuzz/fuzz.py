@@ -31,7 +31,7 @@ from sensor_msgs.msg import JointState
 from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
 from impact_aware_rigs.fuzz.growth import Growth
 from impact_aware_rigs.fuzz.subjects import subject
-from impact_aware_rigs.fuzz.traffic import SERVICES, Traffic
+from impact_aware_rigs.fuzz.templates import SERVICES, Traffic
 
 STATE_WEIGHT = 4
 """Joint states come so many times as often as messages of any other topic: they are what makes a node go on."""
@@ -212,7 +212,7 @@ def fuzz(name: str, count: int, seed: int) -> dict[str, Any]:
     done = 0
     for end in np.linspace(WARM_UP * count, count, LOOKS).astype(int).tolist():
         fuzzer.run(end - done)
-        growth.look(end)
+        growth.look()
         done = end
     wall = time.perf_counter() - begin
     result = {

@@ -1,4 +1,4 @@
-"""Whether a node grows: memory of the process, objects of Python, and entries of every container that it holds."""
+"""Whether a node grows: memory of the process, and entries of every container that it holds."""
 
 from __future__ import annotations
 
@@ -24,31 +24,22 @@ class Growth:
     def __init__(self, node: Any) -> None:
         """Remember the node; it is looked at when asked."""
         self._node = node
-        self._given: list[int] = []
         self._memory: list[int] = []
-        self._objects: list[int] = []
         self._sizes: list[Counter[str]] = []
 
-    def look(self, given: int) -> None:
-        """Note what there is now, after so many messages."""
+    def look(self) -> None:
+        """Note what there is now."""
         gc.collect()
-        self._given.append(given)
         self._memory.append(int(resident_bytes(os.getpid()) or 0) // 1024)
-        self._objects.append(len(gc.get_objects()))
         self._sizes.append(entries(self._node))
 
     def values(self) -> dict[str, Any]:
         """What came of it; `growing` are containers that were larger at every look, and by how much in the end."""
         first, last = self._sizes[0], self._sizes[-1]
-        trend = np.polyfit(np.array(self._given) * 1e-6, self._memory, 1)[0] if len(self._given) > 2 else 0.0
         return {
             "grown_kib": self._memory[-1] - self._memory[0],
             "grown_late_kib": self._memory[-1] - self._memory[len(self._memory) // 2],
             "memory_kib": self._memory,
-            "trend_kib_per_million": round(float(trend)),
-            "grown_objects": self._objects[-1] - self._objects[0],
-            "entries": sum(first.values()),
-            "grown_entries": sum(last.values()) - sum(first.values()),
             "growing": {name: last[name] - first[name] for name in last if self._grows(name)},
         }
 

@@ -1,14 +1,21 @@
-"""Random values for the fields of messages: mostly sensible ones, now and then anything that the type can hold."""
+"""Random fields of messages, mostly sensible, now and then anything that the type holds; and spoilt bytes."""
 
 from __future__ import annotations
 
 import math
 import random
 import re
+import struct
 from collections.abc import Callable
 from typing import Any
 
 SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 1e-300, 1e300, -1e300, 5e-324, 1e6, -1e6)
+
+HEADER = 4
+"""Bytes of the encapsulation before a serialized message; the second is the byte order."""
+
+LENGTHS = (0, 1, 2, 6, 8, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1)
+"""What is written over a word that may be a length."""
 
 LARGEST_SINGLE = 3e38
 """A float32 holds a little more."""
@@ -187,3 +194,57 @@ class RandomMessages:
     def _single(self) -> float:
         value = self._float()
         return value if abs(value) < LARGEST_SINGLE or not math.isfinite(value) else 0.0
+
+
+def spoil_bytes(data: bytes, generator: random.Random) -> bytes:
+    """A serialized message with one to three faults: cut off, bits flipped, lengths and numbers replaced, and so on.
+
+    Args:
+        data: The message, its encapsulation first (CDR: OMG DDSI-RTPS 10.5).
+        generator: Of all that is random.
+    """
+    spoilt = bytearray(data)
+    for _ in range(generator.randrange(1, 4)):
+        generator.choice(BYTE_FAULTS)(spoilt, generator)
+    return bytes(spoilt)
+
+
+def _cut_end(data: bytearray, generator: random.Random) -> None:
+    del data[generator.randrange(len(data) + 1) :]
+
+
+def _append(data: bytearray, generator: random.Random) -> None:
+    data += generator.randbytes(generator.randrange(1, 40))
+
+
+def _cut_out(data: bytearray, generator: random.Random) -> None:
+    first = generator.randrange(len(data) + 1)
+    del data[first : first + generator.randrange(1, 9)]
+
+
+def _flip_bits(data: bytearray, generator: random.Random) -> None:
+    for _ in range(generator.randrange(1, 9) if data else 0):
+        data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+
+
+def _overwrite(data: bytearray, generator: random.Random) -> None:
+    """Write a length or a number over any word after the encapsulation; nothing where the message is shorter."""
+    length, number = struct.pack("<I", generator.choice(LENGTHS)), struct.pack("<d", generator.choice(SPECIAL_FLOATS))
+    value = generator.choice((length, number))
+    words = (len(data) - HEADER - len(value)) // 4 + 1
+    if words > 0:
+        at = HEADER + 4 * generator.randrange(words)
+        data[at : at + len(value)] = value
+
+
+def _swap_byte_order(data: bytearray, _generator: random.Random) -> None:
+    if len(data) > 1:
+        data[1] ^= 1
+
+
+def _replace_all(data: bytearray, generator: random.Random) -> None:
+    data[:] = generator.randbytes(generator.randrange(0, 2 * len(data) + 1))
+
+
+BYTE_FAULTS = (_cut_end, _append, _cut_out, _flip_bits, _overwrite, _swap_byte_order, _replace_all)
+"""What spoils the bytes of a message."""

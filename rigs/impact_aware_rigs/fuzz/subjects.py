@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 
 from impact_aware.bringup.start import executables
 from impact_aware.errors import UnknownNameError
-from impact_aware_rigs.faults.state_faults import STATE_FAULTS, make_state_fault
+from impact_aware_rigs.faults.message_faults import STATE_FAULTS, make_state_fault
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 

@@ -1,12 +1,20 @@
-"""Faults of the stream of joint states: each turns one message into none, one or several, now or later."""
+"""Faults of the messages: joint states that are lost, late or wrong, false detections, absurd predictions.
+
+A fault of states turns one message into none, one or several, now or later.
+"""
 
 from __future__ import annotations
 
+import heapq
+import itertools
+import math
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from impact_aware.arrays import Array
 from impact_aware.errors import UnknownNameError
 
 SLOW_PERIOD = 1.0 / 30.0
@@ -175,3 +183,92 @@ def make_state_fault(name: str, seed: int) -> StateFault:
     if name not in STATE_FAULTS:
         raise UnknownNameError("fault", name, tuple(STATE_FAULTS))
     return StateFault(name, np.random.default_rng(seed))
+
+
+QUEUE_DEPTH = 1
+"""Of the subscription to joint states: only the newest waits."""
+
+Item = TypeVar("Item")
+
+
+class DelayLine(Generic[Item]):
+    """Things that arrive at their times, and in the order they were sent where that is the same time."""
+
+    def __init__(self) -> None:
+        """Begin with nothing on its way."""
+        self._waiting: list[tuple[float, int, Item]] = []
+        self._numbers = itertools.count()
+
+    def send(self, item: Item, due: float) -> None:
+        """Let something arrive at a time, s."""
+        heapq.heappush(self._waiting, (due, next(self._numbers), item))
+
+    def arrived(self, now: float) -> list[Item]:
+        """What has arrived by now, s, and was not taken before."""
+        items = []
+        while self._waiting and self._waiting[0][0] <= now:
+            items.append(heapq.heappop(self._waiting)[2])
+        return items
+
+
+class StateChannel:
+    """Delivers one arm's states.
+
+    Attributes:
+        fault: What happens to each message while it acts, or None.
+        queue: What has arrived and was not taken yet.
+    """
+
+    def __init__(self, fault: StateFault | None = None) -> None:
+        """Begin without a message."""
+        self.fault = fault
+        self.queue: deque[StateMessage] = deque(maxlen=QUEUE_DEPTH)
+        self._line: DelayLine[StateMessage] = DelayLine()
+
+    def send(self, message: StateMessage, now: float, *, faulty: bool) -> None:
+        """Send a message, and put into the queue what has arrived."""
+        deliveries = self.fault.apply(message) if faulty and self.fault is not None else [Delivery(0.0, message)]
+        for delivery in deliveries:
+            self._line.send(delivery.message, now + delivery.delay)
+        self.queue.extend(self._line.arrived(now))
+
+
+EVENT_FAULTS = ("false_detections", "prediction_late", "prediction_absurd")
+"""Their names."""
+
+FALSE_DETECTION = 0.02
+"""Probability of a false detection with a state."""
+
+
+class EventFaults:
+    """What goes wrong with detectors and predictions; as it is, nothing does.
+
+    Attributes:
+        dead_detectors: Arms whose detector is dead.
+        died: When it died, s.
+        acting: Whether the fault acts now.
+    """
+
+    def __init__(self, name: str, generator: np.random.Generator) -> None:
+        """Take the fault's name; a name that is none of these faults changes nothing."""
+        self._name, self._generator = name, generator
+        self.dead_detectors: tuple[int, ...] = ()
+        self.died = math.inf
+        self.acting = False
+
+    def detects_falsely(self) -> bool:
+        """Whether there is a false detection with this state."""
+        return self._name == "false_detections" and self.acting and bool(self._generator.random() < FALSE_DETECTION)
+
+    def prediction_delay(self) -> float:
+        """How late a prediction comes, s."""
+        return float(self._generator.uniform(0.05, 0.2)) if self._name == "prediction_late" else 0.0
+
+    def spoil(self, velocity: Array | None) -> Array | None:
+        """What becomes of a predicted velocity (3,), m/s."""
+        if self._name != "prediction_absurd":
+            return velocity
+        direction = self._generator.standard_normal(3)
+        size = 10.0 ** self._generator.uniform(0.5, 6.0)
+        kinds = (direction * np.nan, direction * np.inf, direction / np.linalg.norm(direction) * size)
+        return np.asarray(kinds[int(self._generator.integers(3))])
