@@ -76,7 +76,6 @@ def coulomb(context: ValidationContext) -> list[Check]:
     study = direction_study(robot, context.seed, 10 * context.trials)
     straight = (study.turn < GOOD_TURN) & (study.slowdown < 1.0)
     if context.out is not None:
-        _draw_convergence(context, refined)
         _draw_directions(context, study)
     final = list(refined.values())
     count = f"{context.trials} impacts"
@@ -123,14 +122,6 @@ def _convergence(robot: RobotModel, seed: int, count: int) -> dict[str, float]:
             deviations.append(_deviation(robot, case, reference, "coulomb"))
         result[f"{stiffness:.0e} N/m\n{rounding:.0e} m/s\n{steps} steps"] = float(np.mean(deviations))
     return result
-
-
-def _draw_convergence(context: ValidationContext, refined: dict[str, float]) -> None:
-    with context.figure("coulomb_convergence", figsize=(5.0, 4.0)) as (_, axes):
-        axis = axes[0, 0]
-        axis.semilogy(range(len(refined)), [100.0 * value for value in refined.values()], "o-")
-        axis.set(xticks=range(len(refined)), xticklabels=list(refined))
-        axis.set(ylabel="mean deviation, % of the jump", title="Continuous contact tends to the exact Coulomb map")
 
 
 @dataclass(frozen=True, eq=False)

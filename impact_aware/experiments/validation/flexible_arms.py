@@ -80,7 +80,6 @@ def flexible_joint(context: ValidationContext) -> list[Check]:
         shown = planar_trial(arm, robot.home, 0.1, np.radians(30.0), approach=0.8)
         _draw_velocities(context, robot, shown)
         _draw_scenario(context, robot, shown)
-        _draw_errors(context, error)
     count = f"{len(trials)} impacts"
     rey_arias = partial(Source, kind="aim", assumption=_ASSUMPTION)
     gross = Source("Rey Arias 2024 III", "aim", "'gross velocity jump' is read as within 10 %")
@@ -246,17 +245,4 @@ def _draw_scenario(context: ValidationContext, robot: RobotModel, trial: Trial) 
         ground = robot.placement(run.q_impact).translation[2] - robot.tool_radius
         axis.axhline(ground, color="C0", lw=1)
         axis.set(xlabel="x, m", ylabel="z, m", aspect="equal", title="Planar arm of joints 2, 4, 6, time from impact")
-        axis.legend()
-
-
-def _draw_errors(context: ValidationContext, error: dict[str, Array]) -> None:
-    with context.figure("000_inertia_choice_errors", figsize=(6.0, 4.0)) as (_, axes):
-        axis = axes[0, 0]
-        width = 0.25
-        for index, (choice, values) in enumerate(error.items()):
-            axis.bar(
-                np.arange(3) + (index - 1) * width, values.mean(axis=0), width, color=COLOURS[choice], label=choice
-            )
-        axis.set(xticks=range(3), xticklabels=["joint 2", "joint 4", "joint 6"], ylabel="mean error, deg/s")
-        axis.set(title=f"Prediction against the flexible-joint arm, {len(error['M'])} impacts")
         axis.legend()

@@ -177,8 +177,6 @@ def surface(context: ValidationContext) -> list[Check]:
     critical = mujoco_impact(
         robot, robot.home, straight, contact, damping_ratio=1.0, timestep=0.2 * _TIMESTEP
     ).restitution
-    if context.out is not None:
-        _draw(context, error)
     jumps = [
         _SURFACE.at_most(
             f"{kind}: {label} relative error of the jump, %, {context.trials} impacts", bound, 100.0 * value
@@ -211,16 +209,6 @@ def _state(robot: RobotModel, generator: np.random.Generator) -> tuple[Array, Ar
     angle, azimuth = np.radians(generator.uniform(0.0, 60.0)), generator.uniform(0.0, 2.0 * np.pi)
     direction = np.array([np.sin(angle) * np.cos(azimuth), np.sin(angle) * np.sin(azimuth), -np.cos(angle)])
     return q, generator.uniform(0.1, 0.5) * direction
-
-
-def _draw(context: ValidationContext, error: dict[str, list[float]]) -> None:
-    with context.figure("mujoco_jump_errors", figsize=(6.0, 3.8)) as (_, axes):
-        axis = axes[0, 0]
-        for kind, values in error.items():
-            axis.step(np.sort(100.0 * np.array(values)), np.linspace(0.0, 1.0, len(values)), label=kind)
-        axis.set(xlabel="relative error of the jump, %", ylabel="share of impacts", xscale="log")
-        axis.set(title="Impact maps against MuJoCo, Panda on a fixed surface (aim)")
-        axis.legend()
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,8 +49,6 @@ def push(context: ValidationContext) -> list[Check]:
         ),
     }
     follows = _MASS * _AFTER / (_SPEED - _AFTER)
-    if context.out is not None:
-        _draw(context, spread, follows, effective)
     return [
         # The paper's number depends on what it withholds: a tenth is what postures differ by.
         _PUSH.equal("object velocity after, m/s", _AFTER, after["M+B_theta"], 0.1 * _AFTER),
@@ -102,15 +100,3 @@ def _effective_masses(robot: RobotModel, postures: list[Array], normal: Array) -
     return np.array(
         [predict(robot, q, rest, contact, inertia="M+B_theta").effective_mass for q in postures], dtype=float
     )
-
-
-def _draw(context: ValidationContext, spread: dict[str, Array], follows: float, effective: float) -> None:
-    with context.figure("002_push_effective_mass", figsize=(6.5, 4.0)) as (_, axes):
-        axis = axes[0, 0]
-        for label, masses in spread.items():
-            axis.step(np.sort(masses), np.linspace(0.0, 100.0, len(masses)), label=f"tool {label}, random postures")
-        axis.axvline(effective, color="k", lw=1, label="shipped task")
-        axis.axvline(follows, color="k", lw=1, ls="--", label="from the printed speeds")
-        axis.set(xlabel="effective mass along the push, kg", ylabel="% of the postures below")
-        axis.set(title="Effective mass of the Panda, M + B_theta (aim: nothing chosen)")
-        axis.legend(fontsize="small")
