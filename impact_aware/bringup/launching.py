@@ -192,9 +192,13 @@ def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[L
     """
     controllers = [spec.parameters for spec in graph if spec.executable == "rs_controller"]
     for own in controllers if controllers and not switched_on(context, "simulation") else ():
+        if own.get("command_interface", "effort") != "effort":
+            continue
+        hardware = chosen_hardware(context)
         for robot in own.get("robots", [own.get("robot")]):
-            if own.get("command_interface", "effort") == "effort":
-                chosen_hardware(context).check_profile(load_profile(robot))
+            hardware.check_profile(load_profile(robot))
+        own["convention_declared"] = hardware.command_includes_gravity is not None
+        own["joint_order_required"] = not hardware.relay
     above = context.launch_configurations.get("ros_namespace", "").strip("/")
     name = "realtime_priority"
     priority = checked_priority(name, number(name, context.launch_configurations.get(name, "0"), int))

@@ -146,7 +146,7 @@ class ReferenceSpreadingController:
         q, dq = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
         if q.shape != (self.n,) or dq.shape != (self.n,) or not np.isfinite(q + dq).all():
             raise InvalidInputError("state", q.tolist(), f"{self.n} finite positions and velocities")
-        self._refresh(q, dq)
+        self.refresh(q, dq)
         self._reference.reset()
         self.field = self._reference.field
         self._start_time, self._start_posture = float(time), q.copy()
@@ -311,7 +311,7 @@ class ReferenceSpreadingController:
         torque_range: Callable[[Array], tuple[Array, Array]] | None,
         object_position: Array | None,
     ) -> Command:
-        self._refresh(q, dq)
+        self.refresh(q, dq)
         reference = self._reference
         if not self.mode.follows_field or reference is None:
             self.regime = Regime.NO_PROGRAM
@@ -349,7 +349,8 @@ class ReferenceSpreadingController:
         effort = self._mass_matrix @ wanted + self._bias
         return self._command(time, effort, self._none, self._none, qp.QpStatus.SOLVED)
 
-    def _refresh(self, q: Array, dq: Array) -> None:
+    def refresh(self, q: Array, dq: Array) -> None:
+        """Take in the positions and velocities (n,) of all arms, rad and rad/s: poses, inertia, gravity are theirs."""
         if len(self.arms) == 1:
             self.arms[0].update(q, dq)
         else:

@@ -81,6 +81,7 @@ class ControlSession:
         present: Callable[[], float] = wall.time,
         clock: Callable[[], float] = wall.monotonic,
         paced: bool = False,
+        declared: bool = True,
     ) -> None:
         """Prepare the arms; nothing is commanded yet.
 
@@ -98,6 +99,7 @@ class ControlSession:
             present: Present time of the clock that stamps the states, s.
             clock: Present time of a steady clock, s.
             paced: Whether the arms move in the time of `clock`, so that the torque rate holds in it too.
+            declared: Whether the driver declares the profiles' convention of gravity; else the first states decide.
 
         Raises:
             InvalidInputError: No arm, or numbers of robots, bases, limits or arms of the field that don't agree.
@@ -113,7 +115,7 @@ class ControlSession:
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
         self.filter = CommandFilter(self.robots, period, limits, clock if paced else None)
-        self.fit = TorqueFit(self._law.arms, self.filter, self.parameters)
+        self.fit = TorqueFit(self._law.arms, self.filter, self.parameters, declared=declared)
         readers = readers or [JointReader(robot.joint_names) for robot in self.robots]
         self.states = ArmStates(readers, topics, period=period, clock=clock)
         self.events = ImpactEvents(self._law, [own.impact_lead for own in limits])
@@ -157,7 +159,6 @@ class ControlSession:
         """Joint positions (n,) of the last accepted state, rad."""
         return self._guard.position
 
-    # Start, stop, reset
     def refusal(self) -> str:
         """Why the motion can't begin now, in one sentence; empty when it can."""
         if self.rest.stopping:
@@ -207,6 +208,8 @@ class ControlSession:
         """Command from now on; before `start` that is to hold the posture found. Refused as `start` is."""
         if not self.active:
             self.fit.check(self.states)
+            if self.states.complete:
+                self._law.refresh(self.states.position, self.states.velocity)
         self._guard.begin()
         self._law.hold_here()
         if not self.filter.begun:
@@ -241,8 +244,6 @@ class ControlSession:
         """Something raised outside the loop: no arm must be left with its last torque."""
         self._law.safe_stop(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}")
         self.send_without_state()
-
-    # Fields and events
 
     def set_field(self, field: ReferenceField) -> None:
         """Follow this field from now on; after the impact only its prediction is taken over.
@@ -375,8 +376,6 @@ class ControlSession:
     def _violated(self, violation: Violation) -> None:
         self.violations[violation.reason] = self.violations.get(violation.reason, 0) + 1
         self._law.safe_stop(violation.reason, violation.detail)
-
-    # The watchdog
 
     def watch(self) -> None:
         """Brake all arms when one is silent; those that are alive are braked by their own states."""

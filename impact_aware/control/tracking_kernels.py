@@ -107,9 +107,7 @@ def settle(left: Array, period: float, rate: float, angular_blend: float, blend:
             left[first + 1, k] = predicted + 0.5 * period * (left[first + 2, k] - before)
 
 
-@compiled(
-    NOTHING, VECTOR, MATRIX, VECTOR, NUMBER, MATRIX, NUMBER, VECTOR, MATRIX, WRITTEN_VECTOR, WRITTEN_VECTOR
-)
+@compiled(NOTHING, VECTOR, MATRIX, VECTOR, NUMBER, MATRIX, NUMBER, VECTOR, MATRIX, WRITTEN_VECTOR, WRITTEN_VECTOR)
 def before_impact(
     position: Array,
     rotation: Array,

@@ -41,6 +41,8 @@ class ArmConnections:
         readiness: Readiness,
         upstream: Upstream | None = None,
         watchdog: WatchdogLink | None = None,
+        *,
+        order_required: bool = False,
     ) -> None:
         """Warn of topics that nobody can be received from or reached on, as far as DDS has found.
 
@@ -53,6 +55,7 @@ class ArmConnections:
             readiness: Whether all nodes of the graph have found each other.
             upstream: Whom the motion needs; None when nobody.
             watchdog: Who watches the commands; None when nobody has to.
+            order_required: Whether the order of the joints has to be read back from the arms' controllers.
         """
         self._node = node
         self._arms = tuple(arms)
@@ -62,7 +65,7 @@ class ArmConnections:
         self._readiness = readiness
         self._upstream, self._watchdog = upstream, watchdog
         self.refused_field = ""
-        self._joints = ControllerJoints(node, self._arms, commands.topics)
+        self._joints = ControllerJoints(node, self._arms, commands.topics, required=order_required)
         self._twins = TwinWatch(node, "and only one of them can be active")
         self._name = NameClaim(node)
         for sentence in mismatches(node):

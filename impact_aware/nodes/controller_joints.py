@@ -24,9 +24,16 @@ ASK_PERIOD = 2.0
 class ControllerJoints:
     """Asks the controller below whose name each arm's commands are published for its joints."""
 
-    def __init__(self, node: Node, arms: Sequence[Arm], topics: Sequence[str]) -> None:
-        """Ask nothing yet; `topics` are those of the arms' commands, one each, with remappings applied."""
-        self._node = node
+    def __init__(self, node: Node, arms: Sequence[Arm], topics: Sequence[str], *, required: bool = False) -> None:
+        """Ask nothing yet.
+
+        Args:
+            node: The node that commands.
+            arms: The arms.
+            topics: Topics of the arms' commands, one each, with remappings applied.
+            required: Whether an order that can't be read is refused.
+        """
+        self._node, self._required = node, required
         self._expected = [list(arm.robot.joint_names) for arm in arms]
         self._controllers = [topic.rpartition("/")[0] for topic in topics]
         self._clients = [node.create_client(GetParameters, f"{name}/get_parameters") for name in self._controllers]
@@ -52,6 +59,8 @@ class ControllerJoints:
         for controller, expected, joints, asked in known:
             if joints is None and asked is not None and time.monotonic() - asked < ASK_PERIOD:
                 return f"{controller} has not answered yet which joints it has"
+            if self._required and not joints:
+                return f"the order of the joints of {controller} can't be read: it has no parameter joints"
             if wrong := order_mismatch(controller, joints or expected, expected):
                 return wrong
         return ""

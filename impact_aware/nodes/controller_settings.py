@@ -52,6 +52,12 @@ class Settings:
     upstream_timeout: float = described(
         0.5, "time without a heartbeat of a node that the motion needs, after which it is lost, s", 0.2, 60.0
     )
+    convention_declared: bool = described(
+        True, "the driver's file declares command_includes_gravity too; else the first states of an arm decide"
+    )
+    joint_order_required: bool = described(
+        False, "refuse the motion where the order of joints can't be read from the arm's controller"
+    )
     watchdog: bool = described(False, "go on only while heartbeats of command_watchdog come, and it can stop the arms")
     watchdog_timeout: float = described(
         0.1, "time without its heartbeat after which the arm goes to the safe mode, s of wall time", 0.05, 60.0

@@ -92,8 +92,6 @@ class RsControllerNode(SteadyLifecycleNode):
         """Whether the process may end."""
         return self._given_up or (self._session is not None and self._session.rest.finished)
 
-    # Lifecycle
-
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the robots, prepare the session, subscribe."""
         settings = self._settings
@@ -137,12 +135,14 @@ class RsControllerNode(SteadyLifecycleNode):
             send=self._commands.send,
             present=self._now,
             paced=not settings.lockstep,
+            declared=settings.convention_declared,
         )
         if settings.watchdog:
             self._link = WatchdogLink(self, settings.watchdog_timeout, self._on_watchdog)
         reach = self._commands, self._readiness, self._upstream, self._link
         self._sources = sources
-        self._connections = ArmConnections(self, self._arms, session, sources, *reach)
+        required = settings.joint_order_required
+        self._connections = ArmConnections(self, self._arms, session, sources, *reach, order_required=required)
         self._report = ControlReport(self, session, self._arms, sources, settings.state_decimation)
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)
         self.create_service(Trigger, "~/reset", self._on_reset)

@@ -25,6 +25,7 @@ from impact_aware.task import base_placement, load_task, make_field, start_postu
 PROFILE = load_profile("panda")
 ROBOT = RobotModel.from_profile(PROFILE)
 HOLD = ControlParameters()
+START = ROBOT.home + 0.2
 POSTURES = [ROBOT.home + np.random.default_rng(seed).uniform(-0.3, 0.3, ROBOT.n) for seed in range(5)]
 
 
@@ -136,14 +137,17 @@ def test_what_nothing_explains_is_refused_all_the_same():
 class Bench:
     """A session that holds a rigid arm which may take gravity otherwise than its profile says."""
 
-    def __init__(self, *, believed_adds=False, adds=False, order=slice(None), profile=PROFILE, lacks=False):
+    def __init__(
+        self, *, believed_adds=False, adds=False, order=slice(None), profile=PROFILE, lacks=False, declared=True
+    ):
         believed = dataclasses.replace(profile, command_includes_gravity=not believed_adds)
         self.robot = RobotModel.from_profile(believed)
         self.adds, self.order, self.sent = adds, order, np.zeros(ROBOT.n)
-        self.q, self.dq, self.now = ROBOT.home.copy(), np.zeros(ROBOT.n), 1.0
+        self.q, self.dq, self.now = START.copy(), np.zeros(ROBOT.n), 1.0
         self.measured = ROBOT.gravity(self.q)
         self.fastest, self.lacks = 0.0, lacks
-        self.session = ControlSession(self.robot, send=self._take, present=lambda: self.now, clock=lambda: self.now)
+        times = {"present": lambda: self.now, "clock": lambda: self.now}
+        self.session = ControlSession(self.robot, send=self._take, declared=declared, **times)
 
     def _take(self, command):
         self.sent = command.copy()
@@ -232,16 +236,54 @@ def test_a_flipped_convention_shows_with_the_first_commands_and_the_arm_is_held_
     assert f"command_includes_gravity must be {not adds}" in command.detail
     # Gravity acts from the first command until the answer to the state in which it counts, and half of it on average
     # while the torque rate, 1 N m per cycle, takes it back.
-    gravity = ROBOT.gravity(ROBOT.home)
-    acceleration = np.abs(np.linalg.solve(ROBOT.mass_matrix(ROBOT.home), gravity)).max()
+    gravity = ROBOT.gravity(START)
+    acceleration = np.abs(np.linalg.solve(ROBOT.mass_matrix(START), gravity)).max()
     assert bench.fastest < acceleration * 0.001 * (UNFIT_STATES + 2 + 0.5 * np.abs(gravity).max())
-    tool = np.linalg.norm(ROBOT.placement(bench.q).translation - ROBOT.placement(ROBOT.home).translation)
+    tool = np.linalg.norm(ROBOT.placement(bench.q).translation - ROBOT.placement(START).translation)
     assert tool < 0.02 and np.abs(bench.dq).max() < 1e-3
     # Whoever leaves the safe mode and begins anew is told again.
     bench.session.reset()
     bench.session.active = False
     with pytest.raises(UnfitArmError, match="command_includes_gravity"):
         bench.session.activate()
+
+
+@pytest.mark.parametrize("adds", [True, False])
+@pytest.mark.parametrize("believed", [True, False])
+def test_an_undeclared_convention_is_decided_by_the_first_states_and_costs_little_speed(believed, adds):
+    """Half of gravity is in excess for some states, and for as many as the torque rate takes to remove it."""
+    bench = Bench(believed_adds=believed, adds=adds, declared=False)
+    bench.show()
+    bench.session.activate()
+    bench.run(1500)
+    assert (bench.session.mode is Mode.SAFE) is (believed is not adds)
+    assert believed is adds or f"command_includes_gravity must be {not adds}" in bench.session.command.detail
+    excess = 0.5 * ROBOT.gravity(START)
+    acceleration = np.abs(np.linalg.solve(ROBOT.mass_matrix(START), excess)).max()
+    assert 1e-3 < bench.fastest < acceleration * 0.001 * (UNFIT_STATES + 2 + 0.5 * np.abs(excess).max()) < 0.3
+    assert np.abs(bench.dq).max() < 1e-3
+    # Once decided it stays so.
+    bench.session.stop()
+    bench.run(100)
+    bench.fastest = 0.0
+    if believed is adds:
+        bench.session.activate()
+        bench.run(100)
+        assert bench.fastest < 1e-3
+
+
+def test_an_undeclared_convention_that_gravity_can_not_show_is_the_profile_s():
+    bench = Bench(believed_adds=True, adds=True, declared=False)
+    upright = np.zeros(ROBOT.n)
+    upright[3], upright[5] = -0.07, 0.1
+    bench.q = upright
+    bench.measured = ROBOT.gravity(upright)
+    assert (np.abs(0.5 * bench.measured) < torque_tolerance(ROBOT)).all()
+    bench.show()
+    bench.session.activate()
+    bench.run(EARLY_STATES + 20)
+    np.testing.assert_allclose(bench.session.filter.effort - bench.sent, ROBOT.gravity(bench.q), atol=0.05)
+    assert bench.session.mode is Mode.IDLE and bench.fastest < 0.3
 
 
 def test_commands_that_reach_other_joints_stop_the_arm():

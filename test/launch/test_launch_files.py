@@ -136,6 +136,14 @@ class Choice:
         return told if self.relayed else {}
 
     @property
+    def doubts(self) -> dict[str, bool]:
+        """What the driver's file leaves open about torques, where they reach a real arm."""
+        if "simulation" in self.on:
+            return {}
+        declared = self.hardware in ("franka", "kuka_fri")
+        return {"convention_declared": declared, "joint_order_required": self.hardware != "kuka_fri"}
+
+    @property
     def drawn(self) -> bool:
         """Whether a driver publishes the robot's frames and description itself."""
         return bool(self.hardware) and "simulation" not in self.on
@@ -188,6 +196,7 @@ def expected_single(choice: Choice) -> list[Started]:
                 "robot": robot,
                 "autostart": "autostart" in on,
                 **({"watchdog": True} if choice.watched else {}),
+                **choice.doubts,
                 **step,
                 **patience,
                 **choice.period("period"),
@@ -263,6 +272,7 @@ def expected_dual(choice: Choice) -> list[Started]:
             "bases": [0.0, 0.35, 0.0, 0.0, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0, 0.0, 0.0],
             "autostart": "autostart" in on,
             **({"watchdog": True} if choice.watched else {}),
+            **choice.doubts,
             **step,
             **patience,
             **choice.period("period"),

@@ -38,7 +38,7 @@ COMMANDS = [arm.topic("effort_controller/commands") for arm in ARMS]
 class Controller:
     """Its topics, and the driver of the left arm in a DDS participant of its own."""
 
-    def __init__(self, *, reliable: bool = False) -> None:
+    def __init__(self, *, reliable: bool = False, order_required: bool = False) -> None:
         self.context = Context()
         rclpy.init(context=self.context)
         self.driver = Node("driver", context=self.context)
@@ -53,7 +53,8 @@ class Controller:
         self.session = ControlSession(robots, readers=self.sources, topics=TOPICS, state_timeout=60.0)
         self.commands = EffortCommands(self.node, ARMS)
         self.readiness = Readiness(self.node)
-        self.connections = ArmConnections(self.node, ARMS, self.session, self.sources, self.commands, self.readiness)
+        parts = self.session, self.sources, self.commands, self.readiness
+        self.connections = ArmConnections(self.node, ARMS, *parts, order_required=order_required)
 
     def _on_state(self, arm: int, _stamp) -> None:
         self.session.receive(arm)
@@ -197,6 +198,18 @@ def test_a_taker_of_commands_without_the_parameter_joints_is_not_waited_for(cont
     assert said[-1] == ""
     assert "/connections/left/effort_controller" in controller.connections.values()["joints_unread"]
     relay.destroy_node()
+
+
+def test_an_order_that_can_not_be_read_is_refused_where_it_is_required(ros_context):
+    controller = Controller(reliable=True, order_required=True)
+    try:
+        controller.field()
+        controller.receive()
+        controller.listen()
+        said = "the order of the joints of /connections/left/effort_controller can't be read"
+        assert controller.connections.refusal().startswith(said)
+    finally:
+        controller.close()
 
 
 def test_a_companion_that_knows_of_no_motion_is_heard_until_it_takes_that_back(controller):

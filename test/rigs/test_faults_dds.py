@@ -223,8 +223,16 @@ def test_before_a_kukas_controller_stands_its_relay_which_answers_states_and_is_
     watchdog = graph["command_watchdog"].parameters
     assert (watchdog["command_interface"], watchdog["controllers"]) == ("lbr_torque", [emulator.name])
     assert watchdog["hardware_components"] == ["lbr_system_interface"]
-    # One after the other: injector, relay, watchdog give up on who is dead, all within 30 cycles of 8 ms.
+    # One after the other: injector, relay, watchdog give up on who is dead, all within 30 cycles.
     assert PATIENCE < relay.parameters["command_timeout"] < watchdog["command_timeout"] < PATIENCE + 30 * PACE
+
+
+@pytest.mark.parametrize("fault", DDS_FAULTS)
+def test_a_process_that_a_busy_machine_holds_up_for_a_second_is_no_fault(fault):
+    graph = {spec.name: spec.parameters for spec in fault_graph(DDS_FAULTS[fault], 0)}
+    waits = [(name, key) for name, given in graph.items() for key, value in given.items() if key.endswith("_timeout")]
+    assert {key for name, key in waits if name == "rs_controller"} >= {"state_timeout", "upstream_timeout"}
+    assert min(PATIENCE, *(graph[name][key] for name, key in waits if graph[name][key] > 0.0)) > 1.0
 
 
 def test_late_predictions_reach_the_field_only_and_a_gone_object_is_told_of_by_nobody():

@@ -31,7 +31,7 @@ class LawLoop(ReferenceSpreadingController):
     def cycle(self, time, q, dq, **more):
         if not self.filter.begun and np.isfinite(q).all():
             # The range of the first cycle is about the gravity torque at its posture.
-            self._refresh(q, dq)
+            self.refresh(q, dq)
             self._begin()
         return self._filtered(self.update(time, q, dq, self.filter.range, **more))
 

@@ -97,9 +97,9 @@ class CommandFilter:
         if applied is not None and applied.shape == self.previous.shape:
             self.restart(np.where(np.isfinite(applied), applied, self.previous))
 
-    def set_adds_gravity(self, joints: slice, *, adds: bool) -> None:
-        """Command these joints from now on as those of an arm that adds gravity itself, or of one that does not."""
-        self._carried[joints] = float(adds)
+    def take_as_added(self, joints: slice, share: float) -> None:
+        """Command these joints from now on as if their arm added this share of gravity: 1, 0, or 0.5 if not known."""
+        self._carried[joints] = share
 
     def range(self, gravity: Array) -> tuple[Array, Array]:
         """Lowest and highest whole torque (n,) that passes unchanged now, N m; the next call overwrites them.

@@ -6,7 +6,9 @@ slip that explains all measured torques is the likely cause.
 
 In which convention the arm takes commands shows only once it is commanded: the whole torque tau that is meant arrives
 as tau + g(q) at an arm that adds gravity itself without the model's knowledge, and as tau - g(q) at one that does not
-add it although the model says so. Other differences mean that the torques arrive at other joints, or not at all.
+add it although the model says so. Where nothing but the profile states it, the first commands are in the middle, as to
+an arm that adds half of gravity. Either way g(q) / 2 is then in excess until the first states decide, and a wrong
+profile costs a quarter of the speed. Other differences mean that the torques arrive at other joints, or not at all.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.errors import ImpactAwareError
 from impact_aware.robot import RobotModel
+from impact_aware.robot.effort_convention import EffortConvention
 
 OFFSET = 1.0
 """Difference between measured and modelled torque that sensors of any arm may have at rest, N m."""
@@ -79,15 +82,24 @@ class TorqueFit:
         astray: Whether commands drive other joints than they are meant for: no feedback may go into them.
     """
 
-    def __init__(self, arms: Sequence[ControlledArm], commands: CommandFilter, parameters: ControlParameters) -> None:
+    def __init__(
+        self,
+        arms: Sequence[ControlledArm],
+        commands: CommandFilter,
+        parameters: ControlParameters,
+        *,
+        declared: bool = True,
+    ) -> None:
         """Compare nothing yet.
 
         Args:
             arms: As their controller refreshes them with each state.
             commands: Filters their commands.
             parameters: How a posture is held.
+            declared: Whether the arms' driver declares the convention of the profiles too.
         """
         self._parameters = parameters
+        self._open = [not declared] * len(arms)
         self._arms, self._filter = list(arms), commands
         self._tolerance = [torque_tolerance(arm.robot) for arm in self._arms]
         self._left, self._unfit = 0, [0] * len(self._arms)
@@ -106,7 +118,7 @@ class TorqueFit:
             return
         self._left, self._sent, self._unfit = FIRST_STATES, None, [0] * len(self._arms)
         reasons = [] if states.complete else ["no states yet"]
-        for arm in self._arms if states.complete else ():
+        for index, arm in enumerate(self._arms if states.complete else ()):
             name, q = arm.robot.joint_names[0], states.position[arm.joints]
             kind = arm.effort_kind
             effort = states.effort[arm.joints] + kind.missing_gravity * arm.robot.gravity(q)
@@ -118,6 +130,8 @@ class TorqueFit:
                 reasons.append(f"{name} and its arm are not at rest")
             elif misfit := torque_misfit(arm.robot, q, effort, self._parameters):
                 raise UnfitArmError(misfit)
+            elif self._open[index]:
+                self._filter.take_as_added(arm.joints, 0.5)
         self.unchecked = "; ".join(reasons)
 
     def answered(self, effort: Array | None, mode: Mode) -> Violation | None:
@@ -135,25 +149,42 @@ class TorqueFit:
         if sent is None or effort is None:
             return None
         found = []
+        early = self._left >= FIRST_STATES - EARLY_STATES
         for index, (arm, tolerance) in enumerate(zip(self._arms, self._tolerance, strict=True)):
             excess = (arm.link_torque(effort) - sent[arm.joints]) / tolerance
             # Comparisons with NaN are false: an arm without torques has none that do not fit.
             unfit = bool((np.abs(excess) > 1.0).any())
             self._unfit[index] = self._unfit[index] + 1 if unfit else 0
-            early = self._left >= FIRST_STATES - EARLY_STATES
             if self._unfit[index] == (UNFIT_STATES if early else UNFIT_LATER):
-                found.append(self._explain(arm, excess, tolerance))
+                found.append(self._explain(index, arm, excess, tolerance))
+            elif self._open[index] and not early:
+                # Gravity is too small here to tell, and to matter.
+                self._decide(index, arm, adds=self._adds(arm))
+        found = [sentence for sentence in found if sentence]
         if not found:
             return None
         self.found = self.found or found[0]
         return Violation(SafeReason.TORQUES_UNFIT, found[0])
 
-    def _explain(self, arm: ControlledArm, excess: Array, tolerance: Array) -> str:
+    @staticmethod
+    def _adds(arm: ControlledArm) -> bool:
+        """Whether an arm adds gravity by its profile."""
+        return bool(EffortConvention([arm.robot]).carried.all())
+
+    def _decide(self, index: int, arm: ControlledArm, *, adds: bool) -> None:
+        self._open[index] = False
+        self._filter.take_as_added(arm.joints, float(adds))
+
+    def _explain(self, index: int, arm: ControlledArm, excess: Array, tolerance: Array) -> str:
+        """What torques that do not fit mean, in one sentence; empty where they settle an open convention as stated."""
         names, gravity = arm.robot.joint_names, arm.gravity / tolerance
         likeness = float(excess @ gravity) / float(np.linalg.norm(excess) * np.linalg.norm(gravity))
         if abs(likeness) > CONVENTION_LIKENESS:
             adds = likeness > 0.0
-            self._filter.set_adds_gravity(arm.joints, adds=adds)
+            settled = self._open[index] and adds is self._adds(arm)
+            self._decide(index, arm, adds=adds)
+            if settled:
+                return ""
             slip = "gravity, which the commands contain" if adds else "no gravity, which the commands lack"
             return f"the arm of {names[0]} to {names[-1]} adds {slip}: command_includes_gravity must be {not adds}"
         joint, self.astray = int(np.abs(excess).argmax()), True

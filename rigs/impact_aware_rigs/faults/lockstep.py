@@ -13,11 +13,11 @@ from rclpy.node import Node
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.qos import STEP_DONE_QOS
 
-PACE = 0.008
+PACE = 0.024
 """Wall time that a cycle lasts in which somebody does not answer, s: what counts wall time then keeps a known relation
 to the plant's time, at which watchdogs and leases can be scaled."""
 
-PATIENCE = 0.4
+PATIENCE = 1.2
 """Wall time after which who has not answered a usable state counts as absent until it answers again, s."""
 
 TICK = 0.001

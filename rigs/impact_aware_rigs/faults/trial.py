@@ -70,7 +70,9 @@ class AnyTrial:
         choices = [self.arms, *((arm,) for arm in range(count))] if count > 1 else [self.arms]
         self.arms = choices[int(self.generator.integers(len(choices)))]
 
-    def session(self, send: Callable[[Array], None], robots: Sequence[RobotModel] | None = None) -> ControlSession:
+    def session(
+        self, send: Callable[[Array], None], robots: Sequence[RobotModel] | None = None, **options: Any
+    ) -> ControlSession:
         """A session that controls the bench's arms, or what it believes them to be, by the trial's clock."""
         return ControlSession(
             robots or self.bench.robots,
@@ -79,6 +81,7 @@ class AnyTrial:
             send=send,
             present=lambda: self.now,
             clock=lambda: self.now,
+            **options,
         )
 
     def result(self, failures: Sequence[str], **figures: Any) -> TrialResult:
