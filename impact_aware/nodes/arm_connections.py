@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from rclpy.node import Node
 
 from impact_aware.control.session import NO_FIELD, ControlSession
+from impact_aware.detection import InputQuality
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.controller_joints import ControllerJoints
 from impact_aware.nodes.joint_state_source import DRIVER, NO_STAMPS, JointStateSource
+from impact_aware.nodes.ros.liveness import WATCHDOG, NameClaim, TwinWatch, Upstream, WatchdogLink
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
 from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.state_rate import rate_mismatch
-from impact_aware.nodes.ros.surroundings import NameClaim, TwinWatch
-from impact_aware.nodes.ros.upstream import Upstream
-from impact_aware.nodes.watchdog_link import WATCHDOG, WatchdogLink
 from impact_aware.task.arms import Arm
+
+RATE_TOLERANCE = 0.2
+"""Share of the control period by which the time between two states may differ from it."""
 
 WATCHED = ("joint_states", "impacts", "predicted_jumps")
 """Topics of each arm, besides its commands', on which silence would not be detected until it is too late."""
@@ -139,3 +140,20 @@ class ArmConnections:
         if wrong := self._joints.refusal():
             return wrong
         return next((text for own in (self._upstream, self._watchdog) if own and (text := own.refusal())), "")
+
+
+def rate_mismatch(topic: str, quality: InputQuality | None, period: float) -> str:
+    """Why a control period does not suit the source of the states, as one sentence; empty when it does.
+
+    Gains, limits of torque rate and predictions over one cycle all count in periods, s. States that got lost on the way
+    don't matter: it is about how often the source makes one, which nobody knows before there is a `quality`.
+    """
+    if quality is None or not quality.rate > 0.0:
+        return ""
+    between = (1.0 - quality.missing_share) / quality.rate
+    if abs(between - period) <= RATE_TOLERANCE * period:
+        return ""
+    return (
+        f"{topic} comes at {1.0 / between:.0f} Hz, but parameter period is {period:g} s, {1.0 / period:.0f} Hz: "
+        f"set it to {between:.2g}, or listen to a topic at the rate of control"
+    )

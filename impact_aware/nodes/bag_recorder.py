@@ -30,6 +30,9 @@ from impact_aware.parameters import described
 
 STATES = "sensor_msgs/msg/JointState"
 
+DISCOVERY_PERIOD = 0.1
+"""Wall time between two looks for new topics, s."""
+
 QUIET = 0.05
 """Wall time without a message after which a recorder that is to end has had all, s."""
 
@@ -52,7 +55,6 @@ class Settings:
         False,
         "the time of each message is the newest stamp of joint_states, as beside a simulated plant; else the clock's",
     )
-    discovery_period: float = described(0.1, "time between two looks for new topics, s", 0.01, 10.0)
 
 
 class BagRecorderNode(Node):
@@ -92,7 +94,7 @@ class BagRecorderNode(Node):
             self._expect(expected)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._readiness = Readiness(self)
-        self.create_timer(self._settings.discovery_period, self._discover, clock=steady)
+        self.create_timer(DISCOVERY_PERIOD, self._discover, clock=steady)
         self.get_logger().info(f"recording to {path}")
 
     def _expect(self, text: str) -> None:

@@ -34,7 +34,7 @@ from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes.ros.controller_switch import ComponentSwitch, ControllerSwitch
 from impact_aware.nodes.ros.deactivation import Deactivation, Outcome
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.heartbeat import heartbeat_topic
+from impact_aware.nodes.ros.liveness import heartbeat_topic
 from impact_aware.nodes.ros.messages import UndecodableError, decoded, effort_begin, message_class
 from impact_aware.nodes.ros.qos import HEARTBEAT_QOS, LATEST_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness

@@ -25,13 +25,11 @@ MOST_WAITING = 20
 class EstimatePublisher:
     """Waits until the samples after an impact suffice, and publishes what they say beside what was predicted."""
 
-    def __init__(
-        self, node: Node, publisher: Publisher, joint_count: int, method: str, window: float | None = None
-    ) -> None:
-        """Prepare the estimator `method`, which looks at most at `window` after an impact, s; at its own if None."""
+    def __init__(self, node: Node, publisher: Publisher, joint_count: int, window: float | None = None) -> None:
+        """Prepare the default estimator, which looks at most at `window` after an impact, s; at its own if None."""
         self._log = node.get_logger()
         self._publisher = publisher
-        self._estimation = OnlineEstimation(joint_count, method, window=window)
+        self._estimation = OnlineEstimation(joint_count, window=window)
         self._predictions: dict[int, Impact] = {}
         self._timer = node.create_timer(PAUSE, self.finish, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()

@@ -19,7 +19,6 @@ from rclpy.node import Node
 from impact_aware.bringup.connections import task_topics
 from impact_aware.bringup.task_parameters import own_arm, own_contact
 from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, WatchEvent, WatchEventKind
-from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
 from impact_aware.errors import ImpactAwareError
@@ -36,13 +35,12 @@ from impact_aware.messages.task import task_from_message
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.ros.heartbeat import HeartbeatSender
+from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.parameters import described
 from impact_aware.robot import JointOrder
@@ -57,10 +55,6 @@ class Settings:
     joints: list[str] = described([], "joints to watch, in the model's order; empty: those of the first message")
     base_frame: str = described("base", "frame_id of the events")
     detector: str = described("adaptive_window", "which detector", choices=tuple(DETECTORS))
-    fusion_members: list[str] = described(
-        [],
-        f"members of the fusion, of {', '.join(MEMBERS)}; empty: adaptive_window, and momentum_observer with a robot",
-    )
     tuning: str = described("", "file from impact-aware tune-detector with the detector's parameters; empty: defaults")
     robot: str = described("", "robot profile, for the inertia and the detectors that need the arm's model")
     base_rpy: list[float] = described(
@@ -80,15 +74,10 @@ class Settings:
     refractory_time: float = described(0.04, "time after an impact in which no other is reported, s", 0.0, 10.0)
     expectation: bool = described(True, "compare impacts with predicted_jumps and report their meaning")
     expected_jumps: str = described("predicted_jumps", "topic of the predictions to compare with")
-    expectation_limit: float = described(
-        0.07, "squared sine of the angle between expected and other jumps", 0.001, 0.999
-    )
     bounce: bool = described(True, "report when contact is lost; needs robot, and a normal given here or predicted")
     completion: bool = described(True, "report when a sequence of impacts is over")
     expected_contacts: int = described(1, "impacts that make the sequence complete, such as one per arm", 1, 100)
     other_impacts: list[str] = described([], "topics of other arms' impacts that belong to the sequence")
-    completion_quiet_time: float = described(0.015, "calm time that ends the sequence, s", 0.0, 10.0)
-    completion_ripple: float = described(0.02, "velocity ripple that is no shaking, rad/s", 1e-4, 10.0)
     completion_longest: float = described(0.5, "time after which the sequence is over in any case, s", 0.01, 100.0)
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
     lowest_rate: float = described(200.0, "warn when joint_states arrive more slowly than this, Hz", 1.0, 10000.0)

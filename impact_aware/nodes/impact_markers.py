@@ -30,13 +30,13 @@ from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
 from impact_aware.nodes.object_poses import OBJECT_QOS
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.liveness import TwinWatch
 from impact_aware.nodes.ros.messages import ROS, message_class
 from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.records.impact import DRAWN, Impact
 from impact_aware.robot import RobotModel
@@ -71,7 +71,6 @@ class Settings:
     rate: float = described(10.0, "how often the scene is drawn anew where it changed, Hz", 0.1, 100.0)
     velocity_scale: float = described(STYLE.velocity_scale, "length of a velocity arrow, m per m/s", 1e-3, 100.0)
     impulse_scale: float = described(STYLE.impulse_scale, "length of an impulse arrow, m per N s", 1e-3, 100.0)
-    joint_scale: float = described(STYLE.joint_scale, "length of a bar of the joint chart, m per rad/s", 1e-3, 100.0)
     look_ahead_lifetime: float = described(STYLE.look_ahead_lifetime, "how long look-ahead markers stay, s", 0.0, 100.0)
     impact_lifetime: float = described(
         STYLE.impact_lifetime, "how long markers of an impact stay, s; 0: until the next one", 0.0, 1e6
@@ -79,15 +78,11 @@ class Settings:
     ghost_time: float = described(
         STYLE.ghost_time, "the ghost stands where the object would be after this time, s", 0.0, 100.0
     )
-    field_radius: float = described(STYLE.field_radius, "half width of the drawn part of a field, m", 0.0, 10.0)
-    field_count: int = described(STYLE.field_count, "arrows of the field along each side", 0, 50)
     joint_chart: bool = described(
         STYLE.joint_chart, "draw the joints' velocities as a chart, which is mirrored from behind"
     )
-    chart_position: list[float] = described([*STYLE.chart_position], "lower left corner of the joint chart, m")
     legend: bool = described(STYLE.legend, "show a legend of the colours")
     legend_position: list[float] = described([*STYLE.legend_position], "first line of the legend, m")
-    text_height: float = described(STYLE.text_height, "m", 1e-3, 10.0)
     whole_scene: bool = described(
         False, "every message has the whole scene, which a viewer of a recording needs to jump to any time"
     )
@@ -100,8 +95,7 @@ class Settings:
             InvalidInputError: A position that is not three numbers.
         """
         own = {field.name: getattr(self, field.name) for field in fields(MarkerStyle) if hasattr(self, field.name)}
-        for name in ("chart_position", "legend_position"):
-            own[name] = tuple(checked_vector(f"parameter {name}", own[name], 3).tolist())
+        own["legend_position"] = tuple(checked_vector("parameter legend_position", self.legend_position, 3).tolist())
         return MarkerStyle(**own)
 
 

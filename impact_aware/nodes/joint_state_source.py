@@ -18,8 +18,7 @@ from impact_aware.messages.joint_state import JointStateLayout, learn_layout
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
 from impact_aware.nodes.ros.messages import UndecodableError, decoded
 from impact_aware.nodes.ros.qos import state_qos
-from impact_aware.nodes.ros.qos_match import why_silent
-from impact_aware.nodes.ros.surroundings import PATIENCE
+from impact_aware.nodes.ros.qos_match import PATIENCE, why_silent
 from impact_aware.nodes.serving_order import ServingOrder
 from impact_aware.robot.joint_reader import JointReader
 

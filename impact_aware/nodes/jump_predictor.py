@@ -33,14 +33,13 @@ from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.predictor_settings import Settings, rotation_of_rpy
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.ros.heartbeat import HeartbeatSender
+from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.records import Impact
 from impact_aware.robot import JointOrder, RobotModel
@@ -85,8 +84,7 @@ class JumpPredictorNode(Node):
         self._event_order = JointOrder(robot.joint_names)
         self._estimates: EstimatePublisher | None = None
         if settings.estimation:
-            method, window = settings.estimation_method, settings.estimation_window or None
-            self._estimates = EstimatePublisher(self, self._publisher, robot.n, method, window)
+            self._estimates = EstimatePublisher(self, self._publisher, robot.n, settings.estimation_window or None)
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
         self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse, self._base.rotation[2])
         self._object.shape = self._predictor.shape

@@ -16,8 +16,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 
-from impact_aware.nodes.ros.heartbeat import HeartbeatSender, HeartbeatWatch, heartbeat_topic
-from impact_aware.nodes.ros.middleware import tells_of_death
+from impact_aware.nodes.ros.liveness import HeartbeatSender, HeartbeatWatch, heartbeat_topic, tells_of_death
 from impact_aware.nodes.ros.qos import LATEST_QOS, STEP_DONE_QOS
 
 TOPIC = "step_done"

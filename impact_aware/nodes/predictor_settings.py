@@ -13,7 +13,6 @@ from impact_aware.contact import Contact
 from impact_aware.contact.options import ContactOptions
 from impact_aware.contact.shape_registry import SHAPES, shape_of
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.uncertainty import InputCovariance
@@ -68,7 +67,6 @@ class Settings:
     follow_task: bool = described(True, "object, its face that is hit, palm and base are those of the latest task")
     look_ahead_period: float = described(0.05, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
-    position_std: float = described(0.0, "standard deviation of joint positions, rad", 0.0, 1.0)
     velocity_std: float = described(0.0, "standard deviation of joint velocities before the impact, rad/s", 0.0, 10.0)
     normal_std: float = described(0.0, "standard deviation of the normal's direction, rad", 0.0, 1.0)
     point_std: float = described(0.0, "standard deviation of the contact point along each axis, m", 0.0, 1.0)
@@ -82,7 +80,6 @@ class Settings:
         1.0,
     )
     estimation: bool = described(True, "estimate the velocity after each impact, once there are samples enough")
-    estimation_method: str = described(DEFAULT_ESTIMATOR, "estimator of that velocity", choices=tuple(ESTIMATORS))
     estimation_window: float = described(
         0.06, "longest time after the impact that it uses, s; 0: as long as the estimator looks at", 0.0, 10.0
     )
@@ -121,7 +118,7 @@ class Settings:
 
     def _covariance(self, robot: RobotModel) -> InputCovariance | None:
         """Of the configured standard deviations; None when all are zero."""
-        names = ("position", "velocity", "normal", "point", "friction", "restitution")
+        names = ("velocity", "normal", "point", "friction", "restitution")
         variances = {name: getattr(self, f"{name}_std") ** 2 for name in names}
         if self.motor_inertia_std < 0.0:
             motor = robot.motor_inertia_std_for(self.inertia) ** 2

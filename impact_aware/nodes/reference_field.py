@@ -36,13 +36,12 @@ from impact_aware.nodes.object_poses import ObjectPoses, object_pose_settings
 from impact_aware.nodes.recent_states import RecentStates
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.frames import Frames
-from impact_aware.nodes.ros.heartbeat import HeartbeatSender
+from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
 from impact_aware.nodes.ros.messages import ROS, UndecodableError, decoded
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS, LATCHED_QOS, LATEST_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.robot.link_shapes import link_shapes
 from impact_aware.task import Task, load_task, task_names
@@ -63,10 +62,6 @@ class Settings:
         0.01, "by how much TF may have a base elsewhere than the task's numbers, m and rad", 1e-6, 1.0
     )
     use_object_pose: bool = described(True, "put the field where object_pose has the object")
-    object_tolerance: float = described(0.002, "the field follows an object that moved by more than this, m", 0.0, 1.0)
-    velocity_tolerance: float = described(
-        0.01, "a look-ahead prediction that changes the velocity by more than this goes into the field, m/s", 0.0, 10.0
-    )
 
 
 LARGEST_YAML = 1 << 16
@@ -152,8 +147,6 @@ class ReferenceFieldNode(Node):
         self._live = LiveField(
             task,
             self._arms,
-            object_tolerance=settings.object_tolerance,
-            velocity_tolerance=settings.velocity_tolerance,
             state_before=self._recent.before if self._recent else None,
         )
         frames = frame_names(task, self._arms)

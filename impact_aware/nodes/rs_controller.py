@@ -33,14 +33,13 @@ from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
+from impact_aware.nodes.ros.liveness import Upstream, WatchdogLink
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.upstream import Upstream
 from impact_aware.nodes.run_time_gains import RunTimeGains
 from impact_aware.nodes.task_bases import NOT_KNOWN, TaskBases
-from impact_aware.nodes.watchdog_link import WatchdogLink
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task.arms import Arm, check_bases, check_names
 

@@ -30,12 +30,12 @@ from impact_aware.nodes.arm_inputs import ArmInput, EffortInput, LawInput
 from impact_aware.nodes.lockstep import LockstepGate
 from impact_aware.nodes.plant_arm import PlantArm, plant_states
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.liveness import TwinWatch
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.nodes.wall_pace import LOOKS, WallPace
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
@@ -64,6 +64,15 @@ LOOK_AROUND = 1.0
 SPEED_WINDOW = 1.0
 """Wall time over which the real-time factor is measured, s."""
 
+LOCKSTEP_TIMEOUT = 30.0
+"""Longest wait in lockstep for a participant that is alive, s of wall time."""
+
+POSE_PERIOD = 0.01
+"""Time between two object poses, s."""
+
+CLOCK_PERIOD = 0.01
+"""Time between two messages on /clock, s; in lockstep each cycle has one."""
+
 SLOW = 0.95
 """Real-time factor below which a free-running plant says that it is slow."""
 
@@ -83,16 +92,9 @@ class Settings:
     start_time: float = described(1.0, "simulated time at the start, s", 0.0, 1e9)
     lockstep: bool = described(False, "wait for the controller instead of keeping wall time")
     lockstep_participants: list[str] = described([], "nodes whose step_done is waited for, besides a new command")
-    lockstep_timeout: float = described(
-        30.0, "longest wait in lockstep for a participant that is alive, s of wall time", 0.01, 3600.0
-    )
     period: float = described(0.0, "time between two states, s, and of the torques; 0: that of the scene", 0.0, 0.1)
     command_interface: str = described("effort", "what the arms are commanded by", choices=SIMULATED_INTERFACES)
     command_timeout: float = described(0.1, "time without a torque after which the arm brakes, s", 0.001, 10.0)
-    pose_period: float = described(0.01, "time between two object poses, s", 0.001, 10.0)
-    clock_period: float = described(
-        0.01, "time between two messages on /clock, s; in lockstep each cycle has one", 0.0, 1.0
-    )
     encoder_resolution: float = described(0.0, "positions are rounded to multiples of this, rad", 0.0, 0.1)
     position_noise: float = described(0.0, "standard deviation of positions, rad", 0.0, 0.1)
     velocity_noise: float = described(0.0, "standard deviation of velocities, rad/s", 0.0, 1.0)
@@ -239,7 +241,7 @@ class SimRobotNode(Node):
             for arm in self._arms.values():
                 arm.input.forget()
             self._step()
-        elif waited > self._settings.lockstep_timeout:
+        elif waited > LOCKSTEP_TIMEOUT:
             self._break_lockstep(f"waited {waited:.1f} s for {self._missing()}")
 
     def _keep_pace(self, now: float) -> None:
@@ -293,7 +295,7 @@ class SimRobotNode(Node):
         self._last_step = time.monotonic()
         self._publish_truth()
         if state.time >= self._next_pose:
-            self._next_pose = state.time + self._settings.pose_period - 0.5 * self._cycle
+            self._next_pose = state.time + POSE_PERIOD - 0.5 * self._cycle
             self._publish_object()
         self._publish_states()
         if self._viewer is not None:
@@ -324,7 +326,7 @@ class SimRobotNode(Node):
     def _publish_clock(self, time: float) -> None:
         """Whoever waits in simulated time is woken by each: in wall time that is seldom enough to be no load."""
         if self._waiting or time >= self._next_clock:
-            self._next_clock = time + self._settings.clock_period - 0.5 * self._cycle
+            self._next_clock = time + CLOCK_PERIOD - 0.5 * self._cycle
             self._clock_message.clock = stamp(self._settings.start_time + time)
             self._clock_publisher.publish(self._clock_message)
 

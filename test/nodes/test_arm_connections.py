@@ -24,9 +24,9 @@ from impact_aware.detection import InputMonitor, JointSample
 from impact_aware.nodes.arm_commands import EffortCommands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.ros.liveness import NameClaim
 from impact_aware.nodes.ros.qos import state_qos
 from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.surroundings import NameClaim
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import several_arms
 

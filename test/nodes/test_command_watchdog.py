@@ -19,11 +19,10 @@ from impact_aware.control.command_watch import LawAge
 from impact_aware.control.local_law import LocalLaw
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import law_to_message
-from impact_aware.nodes import command_watchdog, watchdog_link
+from impact_aware.nodes import command_watchdog
 from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.ros import controller_switch, deactivation
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.watchdog_link import WatchdogLink
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.emulators.controller_manager import ControllerManager, LoadedController
 
@@ -40,7 +39,7 @@ class Cell:
     def __init__(self, monkeypatch, settings: dict, managers: tuple[str, ...], active: dict[str, bool]) -> None:
         self.now = 1000.0
         clock = SimpleNamespace(monotonic=lambda: self.now)
-        for module in (command_watchdog, controller_switch, deactivation, watchdog_link):
+        for module in (command_watchdog, controller_switch, deactivation):
             monkeypatch.setattr(module, "time", clock)
         made = command_watchdog.Settings(**(TIMES | settings))
         monkeypatch.setattr(command_watchdog, "load_settings", lambda node, kind: made)
@@ -379,71 +378,3 @@ def test_it_ends_only_after_the_arms_were_brought_to_rest(cell):
     cell.watchdog._on_controller_state(ControllerState(mode=ControllerState.MODE_IDLE))
     cell.look(1)
     assert cell.watchdog.finished
-
-
-# What the controller makes of it
-
-
-class Linked:
-    def __init__(self, node: Node, monkeypatch) -> None:
-        self.now, self.said, self.count = 10.0, [], 0
-        monkeypatch.setattr(watchdog_link, "time", SimpleNamespace(monotonic=lambda: self.now))
-        self.link = WatchdogLink(node, 0.1, self.said.append)
-
-    def hear(self, state: int = Heartbeat.STATE_WORKING, **more) -> None:
-        self.count += 1
-        self.link._on_heartbeat(Heartbeat(**({"session": 1, "count": self.count, "state": state} | more)))
-
-    def look(self, count: int) -> None:
-        for _ in range(count):
-            self.now += 0.02
-            self.link._look()
-
-
-@pytest.fixture
-def linked(node, monkeypatch):
-    return Linked(node, monkeypatch)
-
-
-def test_without_a_heartbeat_nothing_begins(linked):
-    expected = "no message came on /command_watchdog/heartbeat: does command_watchdog run?"
-    assert linked.link.refusal() == expected
-    linked.hear()
-    assert linked.link.refusal() == ""
-
-
-def test_a_heartbeat_that_ends_is_told_within_its_time(linked):
-    linked.hear()
-    linked.look(5)
-    assert linked.said == []
-    linked.look(2)
-    assert linked.said[0] == "no message came on /command_watchdog/heartbeat for 120 ms"
-    assert linked.link.refusal() != ""
-
-
-def test_a_heartbeat_that_is_repeated_is_no_life(linked):
-    linked.hear()
-    for _ in range(10):
-        linked.look(1)
-        linked.hear(count=1)
-    assert linked.said
-
-
-def test_a_watchdog_that_is_started_anew_is_heard_again(linked):
-    linked.hear(count=500)
-    linked.look(10)
-    linked.hear(session=2, count=0)
-    assert linked.link.refusal() == ""
-
-
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        (Heartbeat.STATE_STOPPED, "command_watchdog stopped the arms: why"),
-        (Heartbeat.STATE_WAITING, "command_watchdog can't stop the arms: why"),
-    ],
-)
-def test_a_watchdog_that_has_stopped_or_could_not_stop_ends_the_motion(linked, state, words):
-    linked.hear(state, detail="why")
-    assert linked.said == [words]
-    assert linked.link.refusal() == words

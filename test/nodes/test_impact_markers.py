@@ -354,16 +354,14 @@ def test_settings_reach_the_style_and_a_position_needs_three_numbers():
     changed = impact_markers.Settings(
         velocity_scale=0.7,
         ghost_time=0.9,
-        field_count=3,
-        chart_position=[1.0, 2.0, 3.0],
         legend_position=[4.0, 5.0, 6.0],
         joint_chart=True,
         legend=False,
     )
     style = changed.style()
-    assert (style.velocity_scale, style.ghost_time, style.field_count) == (0.7, 0.9, 3)
-    assert (style.chart_position, style.legend_position) == ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
+    assert (style.velocity_scale, style.ghost_time) == (0.7, 0.9)
+    assert style.legend_position == (4.0, 5.0, 6.0)
     assert (style.joint_chart, style.legend) == (True, False)
     assert style.impulse_scale == impact_markers.MarkerStyle().impulse_scale
-    with pytest.raises(InvalidInputError, match="parameter chart_position"):
-        impact_markers.Settings(chart_position=[1.0, 2.0]).style()
+    with pytest.raises(InvalidInputError, match="parameter legend_position"):
+        impact_markers.Settings(legend_position=[1.0, 2.0]).style()

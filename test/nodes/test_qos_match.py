@@ -16,9 +16,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from impact_aware.detection import InputMonitor, JointSample
+from impact_aware.nodes.arm_connections import rate_mismatch
 from impact_aware.nodes.ros import qos
 from impact_aware.nodes.ros.qos_match import mismatches, qos_gap, silenced, unheard, why_silent
-from impact_aware.nodes.ros.state_rate import rate_mismatch
 
 BEST_EFFORT, RELIABLE = qos.state_qos(reliable=False), qos.state_qos(reliable=True)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE)

@@ -17,6 +17,23 @@ from rclpy.serialization import deserialize_message, serialize_message
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 
+def send(node: Node, topic: str, *messages: Any) -> None:
+    """Hand messages to whatever of a node listens to a topic."""
+    name = node.resolve_topic_name(topic)
+    listening = [own for own in node.subscriptions if own.topic_name == name]
+    assert listening, f"no node subscribes to {name}, but to {[own.topic_name for own in node.subscriptions]}"
+    for message in messages:
+        for own in listening:
+            own.callback(serialize_message(message) if own.raw and not isinstance(message, bytes) else message)
+
+
+def tick(node: Node, period: float | None = None) -> None:
+    """Every timer of a node elapses once, or those of a period, s."""
+    for timer in list(node.timers):
+        if not timer.is_canceled() and period in (None, 1e-9 * timer.timer_period_ns):
+            timer.callback()
+
+
 class Harness:
     """One node.
 
@@ -33,13 +50,7 @@ class Harness:
 
     def send(self, topic: str, *messages: Any) -> None:
         """Hand messages to whatever of the node listens to a topic."""
-        name = self.node.resolve_topic_name(topic)
-        listening = [own for own in self.node.subscriptions if own.topic_name == name]
-        assert listening, f"no node subscribes to {name}, but to {[own.topic_name for own in self.node.subscriptions]}"
-        for message in messages:
-            for own in listening:
-                data = message if isinstance(message, bytes) or not own.raw else serialize_message(message)
-                own.callback(data)
+        send(self.node, topic, *messages)
 
     def listens(self, topic: str) -> bool:
         """Whether the node has a subscription of a topic."""
@@ -55,11 +66,9 @@ class Harness:
         (own,) = [own for own in self.node.services if self.node.resolve_service_name(own.srv_name) == name]
         return own.callback(request, own.srv_type.Response())
 
-    def tick(self) -> None:
-        """Every timer of the node elapses once."""
-        for timer in list(self.node.timers):
-            if not timer.is_canceled():
-                timer.callback()
+    def tick(self, period: float | None = None) -> None:
+        """Every timer of the node elapses once, or those of a period, s."""
+        tick(self.node, period)
 
     def status(self) -> tuple[bytes, str, dict[str, str]]:
         """Level, sentence and values of its diagnostics now."""

@@ -6,15 +6,19 @@ what is asked for in each of five policies, and when the types are equal; otherw
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from rclpy.clock import Clock, ClockType
 from rclpy.duration import Infinite
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+PATIENCE = 5.0
+"""Wall time after which a topic on which nothing was received is worth a line, s."""
 
 _RELIABILITIES = {ReliabilityPolicy.BEST_EFFORT: "best effort", ReliabilityPolicy.RELIABLE: "reliable"}
 _DURABILITIES = {DurabilityPolicy.VOLATILE: "volatile", DurabilityPolicy.TRANSIENT_LOCAL: "transient local"}
@@ -69,6 +73,18 @@ def why_silent(node: Node, topic: str, source: str = "its source") -> str:
     if sources:
         return f"{', '.join(sources)} can publish it, but no message came"
     return f"no node publishes it in ROS domain {node.context.get_domain_id()}, is {source} running there?"
+
+
+def expect_messages(node: Node, topic: str, received: Callable[[], bool], source: str) -> None:
+    """Log once why nothing is received on a topic from `source`, if that goes on for `PATIENCE`."""
+
+    def look() -> None:
+        timer.cancel()
+        if not received():
+            full = node.resolve_topic_name(topic)
+            node.get_logger().warning(f"no {full} for {PATIENCE:g} s: {why_silent(node, topic, source)}")
+
+    timer = node.create_timer(PATIENCE, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def unheard(node: Node, topic: str, but: str = "") -> str:

@@ -9,7 +9,7 @@ from std_msgs.msg import String
 
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.ros.qos import LATCHED_QOS
-from impact_aware.nodes.ros.surroundings import expect_messages
+from impact_aware.nodes.ros.qos_match import expect_messages
 from impact_aware.robot import RobotModel
 from impact_aware.robot.urdf_text import try_foreign_urdf
 

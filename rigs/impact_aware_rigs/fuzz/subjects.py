@@ -94,7 +94,7 @@ def _other_fault(node: Any, generator: random.Random) -> None:
 _FUSION = {"joints": JOINTS, "detector": "fusion", "robot": "panda", "normal": [0.0, 1.0, 0.0], "lockstep": True}
 _OTHERS = {"other_impacts": ["other/impacts"], "expected_contacts": 2}
 _FREE_OBJECT = {"normal": [0.0, 1.0, 0.0], "object_mass": 1.0, "friction": 0.3, "lockstep": True}
-_UNCERTAIN = {"position_std": 1e-3, "normal_std": 0.02, "friction_std": 0.05}
+_UNCERTAIN = {"velocity_std": 1e-3, "normal_std": 0.02, "friction_std": 0.05}
 _BASES = [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0]
 _PAIR = {"arms": ["left", "right"], "robots": ["panda"], "bases": _BASES}
 _PLANT = {"task": TWO_ARMS, "lockstep": True, "lockstep_participants": ["rs_controller"]}
