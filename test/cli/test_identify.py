@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rigid_trials import simulate_rigid_trials
 from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.cli.main import main
 from impact_aware.contact.box import homogeneous_box
@@ -19,8 +19,6 @@ from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.experiments.models.central_impact import central_impact
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel, load_profile
-
-STORE = get_typestore(Stores.ROS2_JAZZY)
 
 
 @pytest.fixture(scope="module")
@@ -43,27 +41,30 @@ def table(tmp_path_factory, robot, recorded):
     return path
 
 
-def bag_of(path, names, states, poses):
-    """A recording of `joint_states` and `object_pose`, pairs of time and joints' or object's position."""
-    types = STORE.types
+def bag_of(path, names, states, poses=(), impacts=()):
+    """A recording of joint states, object poses and impacts: pairs of time and positions, place or kind of event."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    event = "impact_aware_msgs/msg/ImpactEvent"
+    store.register(get_types_from_msg("std_msgs/Header header\nuint8 kind\n", event))
+    types, empty = store.types, np.zeros(0)
 
-    def header(time):
-        return types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](*divmod(round(1e9 * time), 10**9)), "")
+    def joints(header, q):
+        return types["sensor_msgs/msg/JointState"](header, list(names), np.array(q), empty, empty)
 
+    def pose(header, place):
+        upright = types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
+        where = types["geometry_msgs/msg/Pose"](types["geometry_msgs/msg/Point"](*place.tolist()), upright)
+        return types["geometry_msgs/msg/PoseStamped"](header, where)
+
+    topics = {"/joint_states": (joints, states), "/object_pose": (pose, poses), "/impacts": (types[event], impacts)}
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        kinds = ("sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped")
-        joints, places = (
-            writer.add_connection(topic, kind, typestore=STORE)
-            for topic, kind in zip(("/joint_states", "/object_pose"), kinds, strict=True)
-        )
-        for time, q in states:
-            message = types[kinds[0]](header(time), list(names), np.array(q), np.zeros(0), np.zeros(0))
-            writer.write(joints, round(1e9 * time), bytes(STORE.serialize_cdr(message, kinds[0])))
-        for time, place in poses:
-            upright = types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
-            pose = types["geometry_msgs/msg/Pose"](types["geometry_msgs/msg/Point"](*place.tolist()), upright)
-            message = types[kinds[1]](header(time), pose)
-            writer.write(places, round(1e9 * time), bytes(STORE.serialize_cdr(message, kinds[1])))
+        for topic, (make, entries) in topics.items():
+            connection = None
+            for time, content in entries:
+                stamp = types["builtin_interfaces/msg/Time"](*divmod(round(1e9 * time), 10**9))
+                message = make(types["std_msgs/msg/Header"](stamp, ""), content)
+                connection = connection or writer.add_connection(topic, message.__msgtype__, typestore=store)
+                writer.write(connection, round(1e9 * time), bytes(store.serialize_cdr(message, message.__msgtype__)))
     return path
 
 
@@ -237,32 +238,6 @@ def test_a_table_without_normals_asks_for_one(capsys, table, tmp_path):
     assert "--normal" in err
 
 
-def write_bag(path, names, times, positions, impacts=()):
-    """A bag of joint_states and, when there are any, of impacts of a cut-down event type."""
-    from rosbags.rosbag2 import Writer
-    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-
-    store = get_typestore(Stores.ROS2_JAZZY)
-    event_type = "impact_aware_msgs/msg/ImpactEvent"
-    store.register(get_types_from_msg("std_msgs/Header header\nuint8 kind\n", event_type))
-    header, stamp = store.types["std_msgs/msg/Header"], store.types["builtin_interfaces/msg/Time"]
-    state, event = store.types["sensor_msgs/msg/JointState"], store.types[event_type]
-
-    def head(time):
-        return header(stamp(int(time), round(1e9 * (time % 1.0))), "")
-
-    with Writer(path, version=9) as writer:
-        joints = writer.add_connection("/joint_states", state.__msgtype__, typestore=store)
-        for time, row in zip(times, positions, strict=True):
-            empty = np.zeros(0)
-            message = state(head(time), list(names), np.array(row), empty, empty)
-            writer.write(joints, round(1e9 * time), store.serialize_cdr(message, state.__msgtype__))
-        if impacts:
-            events = writer.add_connection("/impacts", event_type, typestore=store)
-            for time, kind in impacts:
-                writer.write(events, round(1e9 * time), store.serialize_cdr(event(head(time), kind), event_type))
-
-
 def test_a_bag_gives_its_joints_by_name_and_its_impacts(capsys, robot, recorded, tmp_path):
     trial = recorded[0]
     times = np.arange(1.0, 1.5, 1e-3)
@@ -271,8 +246,9 @@ def test_a_bag_gives_its_joints_by_name_and_its_impacts(capsys, robot, recorded,
     # The message has a finger first and the joints backwards.
     names = ["finger", *robot.joint_names[::-1]]
     columns = np.column_stack([np.zeros(times.size), positions[:, ::-1]])
-    write_bag(tmp_path / "with_impacts", names, times, columns, impacts=[(1.2, 0), (1.3, 1)])
-    write_bag(tmp_path / "without", names, times, columns)
+    rows = list(zip(times, columns, strict=True))
+    bag_of(tmp_path / "with_impacts", names, rows, impacts=[(1.2, 0), (1.3, 1)])
+    bag_of(tmp_path / "without", names, rows)
     words = ("--normal", *trial.contact.normal, "--json")
     status, out, err = identify(capsys, "friction", tmp_path / "with_impacts", *words)
     assert (status, err) == (0, "")
@@ -412,7 +388,7 @@ def test_the_contact_point_is_that_of_the_hits_that_were_named(capsys, robot, re
     path = tmp_path / "two.csv"
     header = ",".join(["time", *robot.joint_names])
     np.savetxt(path, np.column_stack([times, positions]), delimiter=",", header=header, comments="", fmt="%.17g")
-    write_bag(tmp_path / "bag", list(robot.joint_names), times + 1.0, positions)
+    bag_of(tmp_path / "bag", robot.joint_names, zip(times + 1.0, positions, strict=True))
 
     def fits(*words):
         status, out, err = identify(capsys, "contact-point", *words, "--json")
