@@ -58,12 +58,16 @@ def _name(known: tuple[str, ...]) -> Callable[[str], str]:
 
     def read(word: str) -> str:
         if word not in known:
-            nearest = difflib.get_close_matches(word, known, 1)
-            meant = f"; {nearest[0]} is the nearest" if nearest else ""
-            raise argparse.ArgumentTypeError(f"got {word[:80]!r}, expected one of {', '.join(known)}{meant}")
+            expected = f"one of {', '.join(known)}{_nearest(word, known)}"
+            raise argparse.ArgumentTypeError(f"got {word[:80]!r}, expected {expected}")
         return word
 
     return read
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    """Suggestion of a known name for one that is not; empty where none is near."""
+    return "".join(f"; {name} is the nearest" for name in difflib.get_close_matches(word, list(known), 1))
 
 
 class NumberParser(argparse.ArgumentParser):
@@ -81,7 +85,8 @@ class NumberParser(argparse.ArgumentParser):
         """Raise what an argument's value is refused with, which the command prints; end with the usage otherwise."""
         if re.match(r"argument (--|[a-z])", message) and "invalid choice" not in message:
             raise ImpactAwareError(message.removeprefix("argument "))
-        super().error(one_line(message))
+        wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice" in message else [""]
+        super().error(one_line(message + _nearest(wrong, known)))
 
 
 def add_common(parser: argparse.ArgumentParser, *, default: bool = True) -> None:

@@ -123,6 +123,12 @@ def test_a_mistake_in_the_program_is_not_hidden(subcommand):
         main(["validate"])
 
 
+def test_a_slip_in_a_command_gets_the_nearest_one(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["predct"])
+    assert capsys.readouterr().err.endswith("; predict is the nearest\n")
+
+
 @pytest.mark.slow
 def test_a_reader_that_goes_away_ends_it_quietly():
     program = "from impact_aware.cli.main import main; import sys; sys.exit(main(['faults', '--list']))"
