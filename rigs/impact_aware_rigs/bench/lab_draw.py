@@ -75,47 +75,23 @@ class HitDraw:
     strength: float
 
 
-@dataclass(frozen=True, eq=False)
-class ToolDraw:
-    """An arm and where its tip truly is.
-
-    Attributes:
-        robot: Profile that the analysis is given.
-        plant: The same arm with the tip where it truly is.
-        offset: (3,) From the profile's tip to the true one, tool frame, m.
-    """
-
-    robot: RobotModel
-    plant: RobotModel
-    offset: Array
-
-
-def draw_hit(
-    rng: np.random.Generator,
-    control: str | None = None,
-    *,
-    tool: ToolDraw | None = None,
-    elastic: bool = True,
-    after: float = 0.5,
-) -> HitDraw:
+def draw_hit(rng: np.random.Generator, control: str | None = None, *, elastic: bool = True) -> HitDraw:
     """Draw one hit that changes some joint's velocity by `SMALLEST` or more.
 
     Args:
         rng: Decides what is not given.
         control: What comes after the hit.
-        tool: Arm and tip.
         elastic: Whether the joints are.
-        after: Length of the recording after the planned touch, s.
     """
     while True:
-        draw = replace(_draw(rng, control, tool or draw_tool(rng)), after=after)
+        draw = _draw(rng, control)
         rigid, _ = _jumps(draw.plant, draw, np.zeros(draw.plant.n))
         if np.abs(rigid).max() >= SMALLEST:
             return replace(draw, elasticity=_elasticity(draw, rng)) if elastic else draw
 
 
-def draw_tool(rng: np.random.Generator) -> ToolDraw:
-    """Draw one of `ROBOTS` with a tip up to `OFFSET` from where its profile has it."""
+def _draw_arm(rng: np.random.Generator) -> tuple[RobotModel, RobotModel, Array]:
+    """One of `ROBOTS`, the same arm with the tip up to `OFFSET` from there, and how far (3,), tool frame, m."""
     profile = load_profile(str(rng.choice(ROBOTS)))
     robot = RobotModel.from_profile(profile)
     direction = rng.standard_normal(3)
@@ -125,10 +101,11 @@ def draw_tool(rng: np.random.Generator) -> ToolDraw:
     turned = pin.rpy.rpyToMatrix(*tool.rotation_rpy) @ offset
     x, y, z = (np.array(tool.position) + turned).tolist()
     plant = RobotModel.from_profile(replace(profile, tool=replace(tool, position=(x, y, z))))
-    return ToolDraw(robot, plant, offset)
+    return robot, plant, offset
 
 
-def _draw(rng: np.random.Generator, control: str | None, tool: ToolDraw) -> HitDraw:
+def _draw(rng: np.random.Generator, control: str | None) -> HitDraw:
+    robot, plant, offset = _draw_arm(rng)
     fixed = bool(rng.uniform() < 0.25)
     heading = rng.uniform(-np.pi, np.pi)
     normal = np.array([0.0, 0.0, 1.0]) if fixed else np.array([np.cos(heading), np.sin(heading), 0.0])
@@ -136,10 +113,10 @@ def _draw(rng: np.random.Generator, control: str | None, tool: ToolDraw) -> HitD
     angle = rng.uniform(0.0, np.pi / 4.0)
     aim = np.sin(angle) * side / np.linalg.norm(side) - np.cos(angle) * normal
     return HitDraw(
-        robot=tool.robot,
-        plant=tool.plant,
-        offset=tool.offset,
-        touch=_posture(tool.plant, rng),
+        robot=robot,
+        plant=plant,
+        offset=offset,
+        touch=_posture(plant, rng),
         velocity=rng.uniform(0.15, 1.1) * aim,
         normal=normal,
         fixed=fixed,

@@ -27,7 +27,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.simulation.plant import MujocoPlant, PlantState
 from impact_aware.simulation.scene import TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
-from impact_aware_rigs.bench.lab_draw import PHYSICS_STEP, HitDraw, ToolDraw, draw_hit
+from impact_aware_rigs.bench.lab_draw import PHYSICS_STEP, HitDraw, draw_hit
 
 CYCLE = 5e-4
 """Time between two states of the plant, s."""
@@ -355,19 +355,12 @@ def _unbraked(twist: Array, since: float) -> Array:
     return found
 
 
-def hit_of_seed(
-    seed: int | tuple[int, ...],
-    control: str | None = None,
-    *,
-    tool: ToolDraw | None = None,
-    elastic: bool = True,
-    after: float = 0.5,
-) -> TrueHit:
+def hit_of_seed(seed: int | tuple[int, ...], control: str | None = None, *, elastic: bool = True) -> TrueHit:
     """The hit of a seed: the first drawn from it that reaches what it should hit; see `draw_hit`."""
     rng = np.random.default_rng(seed)
     for _ in range(20):
         try:
-            return simulate_hit(draw_hit(rng, control, tool=tool, elastic=elastic, after=after))
+            return simulate_hit(draw_hit(rng, control, elastic=elastic))
         except NoSolutionError:
             continue
     raise NoSolutionError("twenty drawn hits in a row miss", problem=seed)
