@@ -11,7 +11,7 @@ from impact_aware.arrays import Array
 from impact_aware.detection.impact_watch import SECOND_CONTACT
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.event_cause import Cause
+from impact_aware.recordings.impact_finder import Find
 from impact_aware.robot import RobotModel
 
 REACH = 0.03
@@ -27,20 +27,20 @@ MARGIN = 0.1
 """Share of the object's speed by which it has to be faster: its touched point may move otherwise than its centre."""
 
 
-def possible_contacts(causes: Sequence[Cause], track: ObjectTrack | None, robot: RobotModel | None) -> list[Cause]:
-    """The causes, with second contacts that the object's track excludes named as the oscillation after the first."""
-    return [_excluded(cause, track, robot) or cause for cause in causes]
+def possible_contacts(finds: Sequence[Find], track: ObjectTrack | None, robot: RobotModel | None) -> list[Find]:
+    """The finds, with second contacts that the object's track excludes named as the oscillation after the first."""
+    return [_excluded(find, track, robot) or find for find in finds]
 
 
-def _excluded(cause: Cause, track: ObjectTrack | None, robot: RobotModel | None) -> Cause | None:
-    if cause.cause != SECOND_CONTACT or cause.impact is None or track is None or robot is None:
+def _excluded(find: Find, track: ObjectTrack | None, robot: RobotModel | None) -> Find | None:
+    if find.cause != SECOND_CONTACT or find.window is None or track is None or robot is None:
         return None
-    speeds = separation(track, robot, cause.impact.window, cause.time)
+    speeds = separation(track, robot, find.window, find.time)
     if speeds is None:
         return None
     away, tool = speeds
     evidence = f"no contact: the object moves away at {away:.2f} m/s, the tool follows it at {tool:.2f} m/s"
-    return replace(cause, cause="ringing", evidence=evidence, impact=None)
+    return replace(find, cause="ringing", evidence=evidence)
 
 
 def separation(track: ObjectTrack, robot: RobotModel, window: ArmSamples, time: float) -> tuple[float, float] | None:

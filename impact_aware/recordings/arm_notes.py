@@ -50,11 +50,11 @@ def data_notes(selector: ArmSelector, stage: InputStage, finder: ImpactFinder) -
         notes.append("the recorded efforts are those of the links upon the motors, by gravity's: their sign is turned")
     if stage.quality:
         notes.append(stage.quality)
-    lag = velocity_lag(impact.window for impact in finder.found[:MOST_WINDOWS])
+    windows = [find.window for find in finder.found[:MOST_WINDOWS] if find.window is not None]
+    lag = velocity_lag(windows)
     if lag is not None and (note := lag.note(finder.period)):
         notes.append(note)
-    windows = [impact.window.positions for impact in finder.found[:MOST_WINDOWS]]
-    if still := still_joints(selector.joint_names, windows):
+    if still := still_joints(selector.joint_names, [window.positions for window in windows]):
         which = f"{', '.join(still)} read{'s' if len(still) == 1 else ''}"
         notes.append(
             f"{which} the same before and after every impact while other joints jump: not measured, or braked; a model "
@@ -66,10 +66,7 @@ def data_notes(selector: ArmSelector, stage: InputStage, finder: ImpactFinder) -
             "many of them: weak impacts may be missing"
         )
     if finder.skipped:
-        notes.append(
-            f"{finder.skipped} more impacts were found and left out: the detector does not fit this source; "
-            "impact-aware tune-detector learns its parameters from motion without impacts"
-        )
+        notes.append(f"{finder.skipped} more impacts were found and left out")
     return notes
 
 

@@ -75,7 +75,7 @@ def read_arm(source: ArmSource, options: AnalysisOptions) -> ArmReading:
     if not makers:
         raise InvalidInputError("detector", options.detector, f"one that needs no more than is known ({notes[0]})")
     selector = ArmSelector(names, degrees=options.degrees)
-    finder = ImpactFinder(count, makers, impulse_response(source.robot, options), source.robot)
+    finder = ImpactFinder(makers, impulse_response(source.robot, options), source.robot)
     return ArmReading(source, selector, finder, InputStage(), UnitCheck(names, source.robot), notes)
 
 

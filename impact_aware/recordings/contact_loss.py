@@ -24,13 +24,13 @@ RECEDING = "bounce"
 
 
 def lost_contacts(
-    impacts: Sequence[AnalyzedImpact], windows: Sequence[ArmSamples], robot: RobotModel | None, *, fixed: bool
+    impacts: Sequence[AnalyzedImpact], robot: RobotModel | None, *, fixed: bool
 ) -> list[OtherEvent]:
     """Contacts of one arm that the samples after its impacts show to be lost; see `contact_loss`."""
     events = []
-    for index, (impact, window) in enumerate(zip(impacts, windows, strict=True)):
+    for index, impact in enumerate(impacts):
         until = impacts[index + 1].time if index + 1 < len(impacts) else None
-        loss = None if robot is None else contact_loss(impact, window, robot, until, fixed=fixed)
+        loss = None if robot is None else contact_loss(impact, impact.window, robot, until, fixed=fixed)
         if loss is not None:
             evidence = (
                 f"the tool recedes along the normal at {loss.speed:.2f} m/s from where it was lowest, "

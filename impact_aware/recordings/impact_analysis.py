@@ -33,7 +33,7 @@ from impact_aware.recordings.common_impacts import (
     with_common_impacts,
 )
 from impact_aware.recordings.contact_loss import lost_contacts
-from impact_aware.recordings.event_cause import find_causes, refuted
+from impact_aware.recordings.event_cause import find_causes
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import explain
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
@@ -42,7 +42,7 @@ from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.labels import label_of
 from impact_aware.recordings.object_track import track_of_table
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.results import Analysis, ArmAnalysis, OtherEvent
+from impact_aware.recordings.results import CONTACTS, Analysis, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.surroundings import Surroundings, surroundings_of_bag, track_beside
 from impact_aware.robot import load_robot
@@ -145,7 +145,7 @@ def _analyze_file(
                 arm.units.check(f"{arm.source.topic} in {file.name}")
             names, topic = arm.source.message_names, arm.source.topic
             arm.commands = commands_of_bag(bag, topic, names, arm.finder.event_times, options.command_topic)
-        times = [impact.event.time for arm in arms for impact in arm.finder.found]
+        times = [find.time for arm in arms for find in arm.finder.found]
         around = surroundings_of_bag(bag, times, options, surface, arms[0].notes if arms else [])
         task, problem = recorded_task(bag, options.task) if arms else (None, "")
         notes += [f"{file.name}: {problem}"] if problem else []
@@ -240,18 +240,16 @@ def _concluded(
     source, finder, selector = arm.source, arm.finder, arm.selector
     mine = around.of_arm(source)
     label = label_of(file, options.labels)
-    causes = find_causes(finder.found, finder.kinks.judged, source.message_names, arm.commands, source.robot)
+    causes = find_causes(finder.found, finder.kinks.candidates, source.message_names, arm.commands, source.robot)
     causes = possible_contacts(causes, around.track, source.robot)
-    contacts = [cause for cause in causes if cause.impact is not None]
-    others = [cause for cause in causes if cause.impact is None and cause.cause]
+    contacts = [find for find in causes if find.cause in CONTACTS]
     impacts = []
-    for index, cause in enumerate(contacts):
-        assert cause.impact is not None
+    for index, find in enumerate(contacts):
         if report is not None:
             report(file, EXPLAINING, index, len(contacts))
-        later = [other.time for other in causes if other.time > cause.time and other.cause not in ("", "ringing")]
+        later = [other.time for other in causes if other.time > find.time and other.cause != "ringing"]
         impact = explain(
-            cause.impact,
+            find,
             source,
             options,
             mine,
@@ -262,15 +260,15 @@ def _concluded(
             following=min(later, default=None),
         )
         beyond = () if source.robot is None else limit_notes(source.robot, impact.position)
-        impacts.append(replace(impact, cause=cause.cause, evidence=cause.evidence, notes=(*impact.notes, *beyond)))
+        impacts.append(replace(impact, notes=(*impact.notes, *beyond)))
     events = [
         OtherEvent(source.arm, file, other.time, other.time_std, other.cause, other.evidence, other.detectors)
-        for other in others
+        for other in causes
+        if other.cause not in CONTACTS
     ]
     notes = (*arm.notes, *filter(None, [arm.units.note(degrees=options.degrees), arm.units.effort_note()]))
-    windows = [cause.impact.window for cause in contacts if cause.impact is not None]
     stays = not (around.surface is None and options.surface_frame is None)
-    events += lost_contacts(impacts, windows, source.robot, fixed=stays)
+    events += lost_contacts(impacts, source.robot, fixed=stays)
     return ArmAnalysis(
         arm=source.arm,
         file=file,
@@ -289,13 +287,11 @@ def _concluded(
         impacts=tuple(impacts),
         other_events=tuple(sorted(events, key=lambda event: event.time)),
         smallest_jump=finder.kinks.smallest_jump,
-        drops=finder.drops,
         gaps=tuple(finder.kinks.gaps),
         notes=(
             *source.notes,
             *robot_notes(source.robot),
             *notes,
             *data_notes(selector, arm.stage, finder),
-            *refuted(causes),
         ),
     )

@@ -22,7 +22,7 @@ from impact_aware.recordings.ablation import ablate
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.contact_check import check_contact
-from impact_aware.recordings.impact_finder import FoundImpact
+from impact_aware.recordings.impact_finder import Find
 from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.options import AnalysisOptions
@@ -30,7 +30,7 @@ from impact_aware.recordings.recorded_predictions import RecordedPrediction, pre
 from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.recordings.surface import normal_from_jump, unit
 from impact_aware.recordings.surroundings import Surroundings
-from impact_aware.records import VelocityEstimate
+from impact_aware.records import ImpactEvent, VelocityEstimate
 from impact_aware.robot import RobotModel
 
 LONG_ENOUGH = 0.100
@@ -44,7 +44,7 @@ _HALF_EDGE = 0.1
 
 
 def explain(
-    found: FoundImpact,
+    found: Find,
     source: ArmSource,
     options: AnalysisOptions,
     around: Surroundings,
@@ -68,9 +68,9 @@ def explain(
         previous: Time of the arm's impact before, s, or None.
         following: Time of the arm's next impact, s, or None.
     """
-    event = found.event
-    window = found.window
-    estimated, problem = _estimate(window, found, options, previous, following)
+    event, window = found.event, found.window
+    assert event is not None and window is not None
+    estimated, problem = _estimate(window, event, options, previous, following)
     if len(window.times):
         position = position_at(window.times, window.positions, event.time)
     else:
@@ -82,16 +82,17 @@ def explain(
         joint_names=source.message_names,
         event=event,
         position=position,
-        window=found.window,
+        window=window,
         detectors=found.detectors,
-        detector_residual=found.residual,
+        cause=found.cause,
+        evidence=found.evidence,
         estimate=estimated,
         truth=truth_for(around.truths, event.time, source.message_names),
         label=label,
         notes=(problem,) if problem else (),
     )
     recorded = prediction_for(around.predictions, event.time, source.message_names)
-    impact = replace(impact, expected=_expected(impact, found, source.robot, recorded, around.predicts, options))
+    impact = replace(impact, expected=_expected(impact, source.robot, recorded, around.predicts, options))
     if source.robot is not None:
         try:
             impact = _predict(impact, source.robot, options, around, recorded)
@@ -112,13 +113,12 @@ def _with_object(
 
 def _estimate(
     window: ArmSamples,
-    found: FoundImpact,
+    event: ImpactEvent,
     options: AnalysisOptions,
     previous: float | None,
     following: float | None,
 ) -> tuple[VelocityEstimate | None, str]:
     """The estimate from what lies between the neighbouring impacts, or why there is none."""
-    event = found.event
     # What another impact has shaken is no part of the motion before.
     usable = np.ones(len(window.times), dtype=bool) if previous is None else window.times > previous
     problem = ""
@@ -297,7 +297,6 @@ def _obstacle(
 
 def _expected(
     impact: AnalyzedImpact,
-    found: FoundImpact,
     robot: RobotModel | None,
     recorded: RecordedPrediction | None,
     predicts: bool,
@@ -312,14 +311,14 @@ def _expected(
         return None
     classifier = ExpectationClassifier(len(jump))
     inertia = None if robot is None else robot.mass_matrix(impact.position, options.inertia)
-    window = found.window
+    window = impact.window
     for row, time in enumerate(window.times.tolist()):
         sample = JointSample(time, window.positions[row])
         verdict = classifier.update(sample)
         if verdict is not None:
             return verdict.expected
-        if time == found.event.time_detected:
-            classifier.begin(found.event, jump, inertia)
+        if time == impact.event.time_detected:
+            classifier.begin(impact.event, jump, inertia)
     return None
 
 

@@ -1,7 +1,7 @@
-"""Impacts in a stream of samples of any length: detectors piece by piece, and the samples around each find kept.
+"""Impacts in a stream of samples of any length: jumps that both sides show, each with the samples around it.
 
-Live detectors know only what came before; `KinkFinder` looks at both sides. What they find is brought together: the
-time is that of both sides, and what only a detector found is judged by it too.
+Live detectors know only what came before an impact. Each of them runs over the samples around every jump, which says
+whether it detects that jump, and when.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection import ImpactDetector, JointSample
+from impact_aware.detection import ImpactDetector
 from impact_aware.detection.input_monitor import RATE_TOLERANCE, SLOWEST
 from impact_aware.estimation.unexplained_jump import held_up
 from impact_aware.recordings.arm_samples import ArmSamples, joined
-from impact_aware.recordings.judged import SIZE, Judged
-from impact_aware.recordings.kink_finder import LEAST_AFTER, MARGIN, PIECE, KinkFinder
-from impact_aware.recordings.results import DetectorResidual
+from impact_aware.recordings.candidate import SIZE, Candidate
+from impact_aware.recordings.command_track import CommandStep
+from impact_aware.recordings.kink_finder import MARGIN, PIECE, KinkFinder
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import effort_kind_of
@@ -26,14 +26,11 @@ from impact_aware.robot.profile import effort_kind_of
 BEFORE, AFTER = 0.25, 0.35
 """Time kept before and after an impact, s."""
 
-SAME = 0.010
-"""Finds of different detectors that are closer than this are one impact, s: less than any refractory time."""
-
-LATE = 0.030
-"""A detector's find up to this long after a jump is a find of that jump, s."""
+EARLY, LATE = 0.010, 0.030
+"""Time before and after a jump in which a detector's event is a detection of it, s."""
 
 TWO_SIDED = "two_sided"
-"""Name of what looks at both sides, among those of the detectors."""
+"""Detector name of jumps and steps that only the comparison of both sides shows."""
 
 FIRST_SAMPLES = 200
 """Samples from which the sampling period is found."""
@@ -42,84 +39,78 @@ NOMINAL_PERIOD, NOMINAL_TOLERANCE = 1e-3, 0.05
 """A source within this share of 1 kHz is taken for 1 kHz, as the live detector does."""
 
 MOST_IMPACTS = 1000
-"""Impacts of one arm whose windows are kept, 0.1 MB each; so many are a detector that doesn't fit its source."""
+"""Impacts of one arm whose windows are kept, 0.1 MB each."""
 
-SOME, FEWEST, TURNED = 50, 10, -0.8
-"""Samples in which the sign of the torques is looked at, and needed; cosine to what gravity needs below which it is."""
+SIGN_SAMPLES, FEWEST_SIGN_SAMPLES, TURNED = 50, 10, -0.8
+"""Samples from which the sign of the torques is found: at most and at least; cosine between them and what gravity needs
+below which the sign is turned."""
 
 
-@dataclass(eq=False)
-class FoundImpact:
-    """An impact as the detectors found it.
+@dataclass(frozen=True, eq=False)
+class Find:
+    """Something that happened to an arm: an impact, or an event that is none.
 
     Attributes:
-        event: Of the first detector in the order of preference that found it.
-        detectors: All that found it, in that order.
-        window: The samples around it.
-        residual: What the event's detector saw, or None where it does not tell.
-        judged: What both sides tell about it, or None where there were too few samples.
+        time: s.
+        time_std: Its standard error, s.
+        candidate: The comparison of both sides.
+        detectors: Names of all that detected it, the preferred one first.
+        event: Of the first of them, at `time`; None for what is no jump.
+        window: The samples around it; None for what is no jump.
+        cause: One of `results.CAUSES`; empty before it is known.
+        evidence: What speaks for the cause, one sentence.
+        command: Step of a recorded command that it answers, or None.
     """
 
-    event: ImpactEvent
-    detectors: tuple[str, ...]
-    window: ArmSamples
-    residual: DetectorResidual | None = None
-    judged: Judged | None = None
-
-
-@dataclass(eq=False)
-class _Pending:
-    event: ImpactEvent
-    detectors: tuple[str, ...]
-    index: int
-    judged: Judged | None = None
+    time: float
+    time_std: float
+    candidate: Candidate
+    detectors: tuple[str, ...] = (TWO_SIDED,)
+    event: ImpactEvent | None = None
+    window: ArmSamples | None = None
+    cause: str = ""
+    evidence: str = ""
+    command: CommandStep | None = None
 
 
 class ImpactFinder:
-    """Runs detectors over one arm's samples; memory stays that of the kept windows.
+    """Finds the impacts in one arm's samples; memory stays that of the kept windows.
 
     Attributes:
-        found: Impacts whose windows are complete, in order of the recording.
-        kinks: What looks at both sides of each instant.
+        found: Impacts whose windows are complete, in order of time once `finish` was called.
+        kinks: The comparison of both sides of each instant.
         skipped: Impacts beyond `MOST_IMPACTS`, which are only counted.
         samples: Samples seen.
-        first_time: Stamp of the first one, s; NaN before.
+        period: Usual time between two samples, s; NaN before it is known.
+        first_time: Stamp of the first sample, s; NaN before.
         last_time: Stamp of the last one, s; NaN before.
-        turned: Whether the torques have the sign of those that the links need turned, which is mended here.
+        turned: Whether the torques have the opposite sign of those that the links need, which is corrected here.
     """
 
     def __init__(
         self,
-        joint_count: int,
-        make: Sequence[Callable[[float], ImpactDetector]],
+        make: Sequence[Callable[[float], ImpactDetector]] = (),
         response: Callable[[Array], Array | None] = lambda posture: None,
         robot: RobotModel | None = None,
     ) -> None:
         """Prepare.
 
         Args:
-            joint_count: n.
-            make: How to make the detectors, the preferred one first, from the sampling period in s.
+            make: Make the detectors, the preferred one first, from the sampling period in s.
             response: From a posture (n,) to `impulse_response` of `BranchModel`.
             robot: The arm, where it is known.
         """
-        self._response, self._robot = response, robot
-        self._taken = 0
-        self.kinks = KinkFinder(np.nan, response, robot)
-        self._joint_count = joint_count
-        self._make = list(make)
-        self._detectors: list[ImpactDetector] = []
-        self._tracers: dict[str, ImpactDetector] = {}
-        self._fed = 0
+        self._make, self._response, self._robot = make, response, robot
+        self._detectors: list[ImpactDetector] | None = None
         self._blocks: list[ArmSamples] = []
-        self._begin = 0
-        self._pending: list[_Pending] = []
-        self.found: list[FoundImpact] = []
+        self._begin = self._taken = 0
+        self._pending: list[tuple[int, Candidate]] = []
+        self._periods: list[float] = []
+        self.kinks = KinkFinder(np.nan, response, robot)
+        self.found: list[Find] = []
         self.turned = False
         self.skipped = self.samples = 0
-        self.first_time = self.last_time = np.nan
-        self.period = np.nan
-        self._periods: list[float] = []
+        self.first_time = self.last_time = self.period = np.nan
 
     @property
     def rate(self) -> float:
@@ -128,17 +119,8 @@ class ImpactFinder:
 
     @property
     def event_times(self) -> list[float]:
-        """Times of all finds, and of what both sides were asked about, s."""
-        return [found.event.time for found in self.found] + [judged.step_time for judged in self.kinks.judged]
-
-    @property
-    def drops(self) -> dict[str, int]:
-        """What the preferred detector refused or mended, by reason, without zeros."""
-        if not self._detectors:
-            return {}
-        counts = self._detectors[0].drops
-        named = {name: int(getattr(counts, name)) for name in counts.__dataclass_fields__}
-        return {name: count for name, count in named.items() if count}
+        """Times of all finds and of all candidates for a step of the acceleration, s."""
+        return [find.time for find in self.found] + [each.step_time for each in self.kinks.candidates]
 
     def feed(self, samples: ArmSamples) -> None:
         """Take the next samples in, as `InputStage` gives them."""
@@ -147,32 +129,32 @@ class ImpactFinder:
         samples = _with_gravity(samples, self._robot)
         if self.turned:
             samples = _turned(samples)
-        self._survey(samples)
+        if not np.isfinite(self.first_time):
+            self.first_time = float(samples.times[0])
+        if len(samples.times) > 1:
+            self._periods.append(float(np.median(np.diff(samples.times))))
+        self.last_time = float(samples.times[-1])
         self._blocks.append(samples)
         self.samples += len(samples.times)
-        if not self._detectors:
-            if self.samples < FIRST_SAMPLES:
-                return
+        if self._detectors is not None:
+            self.kinks.feed(samples)
+        elif self.samples >= FIRST_SAMPLES:
             self._start()
-        for block in self._blocks_from(self._fed):
-            self._detect(block)
         self._conclude(final=False)
 
     def finish(self) -> None:
         """No more samples come: complete what is pending."""
         if not self._blocks:
             return
-        if not self._detectors:
+        if self._detectors is None:
             self._start()
-            for block in self._blocks_from(self._fed):
-                self._detect(block)
         self.kinks.finish()
         self._conclude(final=True)
         self._blocks = []
         if self.rate < RATE_TOLERANCE * SLOWEST:
             # What happens between two samples is not seen, and motion itself looks like a jump.
-            self.found, self.kinks.judged = [], []
-        self.found.sort(key=lambda impact: impact.event.time)
+            self.found, self.kinks.candidates = [], []
+        self.found.sort(key=lambda find: find.time)
 
     def _start(self) -> None:
         steps = np.concatenate([np.diff(block.times) for block in self._blocks])
@@ -181,135 +163,50 @@ class ImpactFinder:
         if abs(period - NOMINAL_PERIOD) <= NOMINAL_TOLERANCE * NOMINAL_PERIOD:
             period = NOMINAL_PERIOD
         self.period = period
-        self.turned = self._robot is not None and any(_is_turned(block, self._robot) for block in self._blocks[:1])
+        self.turned = self._robot is not None and _is_turned(self._blocks[0], self._robot)
         if self.turned:
             self._blocks = [_turned(block) for block in self._blocks]
         self._detectors = [make(period) for make in self._make]
         self.kinks = KinkFinder(period, self._response, self._robot)
-
-    def _blocks_from(self, index: int) -> list[ArmSamples]:
-        """Blocks that begin at a sample that no detector has seen."""
-        begins = self._begin + np.cumsum([0, *(len(block.times) for block in self._blocks)])
-        return [block for block, begin in zip(self._blocks, begins, strict=False) if begin >= index]
-
-    def _survey(self, samples: ArmSamples) -> None:
-        times = samples.times
-        if not np.isfinite(self.first_time):
-            self.first_time = float(times[0])
-        if len(times) > 1:
-            self._periods.append(float(np.median(np.diff(times))))
-        self.last_time = float(times[-1])
-
-    def _detect(self, block: ArmSamples) -> None:
-        begin = self._fed
-        self._fed += len(block.times)
-        for detector in self._detectors:
-            events = detector.process(block.times, block.positions, block.velocities, block.efforts)
-            place = 0
-            for event in events:
-                # Stamps may repeat when they run backwards; events come in the order of the samples.
-                hits = np.flatnonzero(block.times[place:] == event.time_detected)
-                place += int(hits[0]) if len(hits) else 0
-                self._add(event, begin + place)
-                self.kinks.suspect(event.time)
-        self.kinks.feed(block)
-
-    def _add(self, event: ImpactEvent, index: int) -> None:
-        order = [detector.name for detector in self._detectors]
-        recent: list[_Pending | FoundImpact] = [*self._pending, *self.found[-4:]]
-        for known in recent:
-            if abs(known.event.time - event.time) < SAME and event.detector not in known.detectors:
-                known.detectors = tuple(sorted((*known.detectors, event.detector), key=order.index))
-                if order.index(event.detector) < order.index(known.event.detector):
-                    known.event = event
-                return
-        self._pending.append(_Pending(event, (event.detector,), index))
+        for block in self._blocks:
+            self.kinks.feed(block)
 
     def _conclude(self, *, final: bool) -> None:
         """Cut the windows that are complete, and forget samples that no window needs."""
-        for judged in self.kinks.judged[self._taken :]:
-            self._bring_together(judged)
-        self._taken = len(self.kinks.judged)
-        until = np.inf if final else self.kinks.until
+        fresh, self._taken = self.kinks.candidates[self._taken :], len(self.kinks.candidates)
+        self._pending += [(self._index(each.told.time), each) for each in fresh if each.is_jump]
         waiting = []
         seen = self._begin + sum(len(block.times) for block in self._blocks)
-        for pending in self._pending:
-            untested = pending.judged is None and self.kinks.passed_over[-PIECE:]
-            if untested and any(abs(instant - pending.event.time) < SAME for instant in untested):
-                self.skipped += 1
-                continue
-            far = seen - pending.index > 4.0 * AFTER / self.period + PIECE
+        for index, candidate in self._pending:
+            # Where the clock has stepped, no later stamp says that the window is complete.
+            far = seen - index > 4.0 * AFTER / self.period + PIECE
             if len(self.found) >= MOST_IMPACTS:
                 self.skipped += 1
-            elif final or far or min(self.last_time, until) > pending.event.time + AFTER:
-                self.found.append(self._cut(pending))
+            elif final or far or self.last_time > candidate.told.time + AFTER:
+                self.found.append(self._cut(index, candidate))
             else:
-                waiting.append(pending)
+                waiting.append((index, candidate))
         self._pending = waiting
-        # What has not been judged yet may still become an impact.
+        if self._detectors is None:
+            return
+        # What has not been tested yet may still become an impact.
         keep = int(2.0 * (BEFORE + MARGIN) / self.period) + PIECE + 1
-        first = min([seen, *(pending.index for pending in waiting)]) - keep
-        while len(self._blocks) > 1 and self._begin + len(self._blocks[0].times) <= min(first, self._fed):
+        first = min([seen, *(index for index, _ in waiting)]) - keep
+        while len(self._blocks) > 1 and self._begin + len(self._blocks[0].times) <= first:
             self._begin += len(self._blocks.pop(0).times)
 
-    def _bring_together(self, judged: Judged) -> None:
-        """Give a find of a detector what both sides tell of it, or make a find of it."""
-        near = max(SAME, 2.0 * self.period)
-        # Closer to a jump than the samples that another would need, a find is of that jump, however early.
-        early = max(near, LEAST_AFTER * self.period) if judged.is_jump else near
-        own: _Pending | None = None
-        for known in self._pending:
-            late = known.event.time - (judged.told.time if judged.is_jump else judged.instant)
-            if -early <= late <= (max(LATE, near) if judged.is_jump else near) and not (
-                known.judged is not None and known.judged.is_jump
-            ):
-                known.judged = judged
-                own = known if own is None or not judged.is_jump else own
-                if judged.is_jump and own is not known:
-                    own.detectors = tuple(dict.fromkeys((*own.detectors, *known.detectors)))
-                    known.detectors = ()
-        self._pending = [pending for pending in self._pending if pending.detectors]
-        if not judged.is_jump:
-            return
-        if own is None:
-            index = self._index(judged.told.time)
-            own = _Pending(self._event(judged), (TWO_SIDED,), index, judged)
-            self._pending.append(own)
-        own.event = replace(own.event, time=judged.told.time, time_std=judged.time_std)
-
     def _index(self, time: float) -> int:
-        """Of the first sample from a time on, in the newest stretch that has it."""
-        begin = self._begin + sum(len(block.times) for block in self._blocks)
-        for block in reversed(self._blocks):
-            begin -= len(block.times)
-            if block.times[0] <= time:
-                return begin + min(int(np.searchsorted(block.times, time)), len(block.times) - 1)
-        return self._begin
+        """Of the first sample from a time on, in the stretch nearest to it, the newest of several."""
+        ends = self._begin + np.cumsum([len(block.times) for block in self._blocks])
+        apart = [max(block.times[0] - time, time - block.times[-1], 0.0) for block in self._blocks]
+        place = len(apart) - 1 - int(np.argmin(apart[::-1]))
+        times = self._blocks[place].times
+        return int(ends[place]) - len(times) + min(int(np.searchsorted(times, time)), len(times) - 1)
 
-    def _event(self, judged: Judged) -> ImpactEvent:
-        branches = judged.told
-        parts = self._index(branches.time) - self._begin
-        near = joined(self._blocks).rows(slice(max(parts - 4, 0), parts + 4))
-        size = np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)
-        later = near.times[near.times >= branches.time]
-        return ImpactEvent(
-            time=branches.time,
-            time_detected=float(later[0]) if len(later) else branches.time,
-            time_std=judged.time_std,
-            detector=TWO_SIDED,
-            joint=int(size.argmax()),
-            position=np.array([np.interp(branches.time, near.times, column) for column in near.positions.T]),
-            velocity_before=judged.speed[0],
-            # What torques took back of a jump, joints never showed.
-            velocity_after=judged.speed[1] if judged.unexplained is not None else judged.speed[0] + branches.jump,
-            residual=size / SIZE,
-            confidence=float(-np.expm1(-judged.gain)),
-        )
-
-    def _cut(self, pending: _Pending) -> FoundImpact:
-        event = pending.event
+    def _cut(self, index: int, candidate: Candidate) -> Find:
+        time = candidate.told.time
         reach = int(4.0 * max(BEFORE, AFTER) / self.period)
-        low, high = pending.index - reach, pending.index + reach
+        low, high = index - reach, index + reach
         parts: list[ArmSamples] = []
         begin = self._begin
         for block in self._blocks:
@@ -317,42 +214,52 @@ class ImpactFinder:
             begin += len(block.times)
         near = joined(parts)
         times = near.times
-        # Only the stretch around the detection in which time runs forward.
-        center = min(pending.index - max(low, self._begin), len(times) - 1)
+        # Only the stretch around the jump in which time runs forward.
+        center = min(index - max(low, self._begin), len(times) - 1)
         breaks = np.flatnonzero(np.diff(times) < 0.0)
         first = int(breaks[breaks < center].max()) + 1 if (breaks < center).any() else 0
         last = int(breaks[breaks >= center].min()) + 1 if (breaks >= center).any() else len(times)
         kept = np.zeros(len(times), dtype=bool)
         kept[first:last] = True
-        kept &= (times >= event.time - BEFORE) & (times <= event.time + AFTER)
+        kept &= (times >= time - BEFORE) & (times <= time + AFTER)
         # A repeated stamp says nothing new about when.
         kept[1:] &= ~(kept[:-1] & (np.diff(times) <= 0.0))
         window = near.rows(kept)
-        return FoundImpact(event, pending.detectors, window, self._residual(event, window), pending.judged)
+        events = self._detected(time, window) or [_event(candidate, window)]
+        event = replace(events[0], time=time, time_std=candidate.time_std)
+        return Find(time, candidate.time_std, candidate, tuple(each.detector for each in events), event, window)
 
-    def _residual(self, event: ImpactEvent, window: ArmSamples) -> DetectorResidual | None:
-        detector = self._tracers.get(event.detector)
-        if detector is None:
-            names = [detector.name for detector in self._detectors]
-            if event.detector not in names:
-                return None
-            detector = self._tracers[event.detector] = self._make[names.index(event.detector)](self.period)
-        if not hasattr(detector, "level"):
-            return None
-        detector.reset()
-        times, levels = [], []
-        for row in np.flatnonzero(window.times <= event.time_detected):
-            detector.update(
-                JointSample(
-                    float(window.times[row]),
-                    window.positions[row],
-                    None if window.velocities is None else window.velocities[row],
-                    None if window.efforts is None else window.efforts[row],
-                )
-            )
-            times.append(float(window.times[row]))
-            levels.append(float(detector.level))
-        return DetectorResidual(np.array(times), np.array(levels))
+    def _detected(self, time: float, window: ArmSamples) -> list[ImpactEvent]:
+        """First event of each detector at a jump, of those that detect it."""
+        found = []
+        for detector in self._detectors or ():
+            detector.reset()
+            events = detector.process(window.times, window.positions, window.velocities, window.efforts)
+            own = (event for event in events if -EARLY <= event.time - time <= LATE)
+            found += [event for event in (next(own, None),) if event is not None]
+        return found
+
+
+def _event(candidate: Candidate, window: ArmSamples) -> ImpactEvent:
+    """The jump as a detector would report it."""
+    branches = candidate.told
+    size = np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)
+    later = window.times[window.times >= branches.time]
+    return ImpactEvent(
+        time=branches.time,
+        time_detected=float(later[0]) if len(later) else branches.time,
+        time_std=candidate.time_std,
+        detector=TWO_SIDED,
+        joint=int(size.argmax()),
+        position=np.array([np.interp(branches.time, window.times, column) for column in window.positions.T]),
+        velocity_before=candidate.speed[0],
+        # What torques took back of a jump, joints never showed.
+        velocity_after=(
+            candidate.speed[1] if candidate.unexplained is not None else candidate.speed[0] + branches.jump
+        ),
+        residual=size / SIZE,
+        confidence=float(-np.expm1(-candidate.gain)),
+    )
 
 
 def _with_gravity(samples: ArmSamples, robot: RobotModel | None) -> ArmSamples:
@@ -365,8 +272,9 @@ def _with_gravity(samples: ArmSamples, robot: RobotModel | None) -> ArmSamples:
 def _is_turned(samples: ArmSamples, robot: RobotModel) -> bool:
     if samples.efforts is None:
         return False
-    known = np.flatnonzero(np.isfinite(samples.efforts).all(axis=1))[:: max(1, len(samples.times) // SOME)]
-    return len(known) >= FEWEST and held_up(robot, samples.positions[known], samples.efforts[known])[0] < TURNED
+    known = np.flatnonzero(np.isfinite(samples.efforts).all(axis=1))[:: max(1, len(samples.times) // SIGN_SAMPLES)]
+    enough = len(known) >= FEWEST_SIGN_SAMPLES
+    return enough and held_up(robot, samples.positions[known], samples.efforts[known])[0] < TURNED
 
 
 def _turned(samples: ArmSamples) -> ArmSamples:

@@ -1,6 +1,6 @@
 """Jumps of the velocity in a stream of positions of any length, each held against a brake and an oscillation.
 
-Candidates of `kink_candidates` are judged by `branch_model`, the strongest first, in windows that end where another
+Candidates of `kink_candidates` are tested by `branch_model`, the strongest first, in windows that end where another
 jump has been found: the motion on its other side is not that of the same branch.
 """
 
@@ -15,10 +15,9 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import TOUCHES, BranchModel
 from impact_aware.estimation.motion_parts import RINGING
 from impact_aware.estimation.part_choices import LONG_CONTACT_TIMES
-from impact_aware.estimation.ringing_band import ringing_band, stretches_between
 from impact_aware.estimation.sample_noise import Noise, noise_of
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.judged import AGAIN, SMALLEST, STEEPEST, SURE, Judged
+from impact_aware.recordings.candidate import AGAIN, SMALLEST, STEEPEST, SURE, Candidate
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
 from impact_aware.recordings.torque_verdict import ask_torques, is_open
@@ -40,7 +39,7 @@ FOLLOWS = 0.4
 """Time after a jump in which others are expected, s."""
 
 HOPELESS = -20.0
-"""The same as `SURE` of `judged`, below which nothing known of the neighbours makes it a jump."""
+"""Log-odds as `SURE` of `candidate`, below which nothing known of the neighbours makes it a jump."""
 
 REFINED = 3e-3
 """The time is refined within this time or 1.2 periods of the likeliest one, s."""
@@ -52,16 +51,10 @@ CLOSEST = 0.012
 """Two jumps are at least this and two periods apart, s."""
 
 MARGIN = 0.12
-"""Samples on both sides of what is judged that are kept for it, s."""
+"""Samples on both sides of a tested instant that are kept for it, s."""
 
 PIECE = 4096
-"""Samples that are judged at a time."""
-
-SETTLED, RINGS = 0.008, 0.25
-"""From when on and until when after a jump the joints tell how they ring, s."""
-
-MOST_RINGING = 6
-"""Jumps after which that is looked at."""
+"""Samples that are tested at a time."""
 
 LEAST_GAP = 2.5
 """Time between two samples, in sampling periods, from which a jump between them is looked for as such."""
@@ -89,11 +82,10 @@ class KinkFinder:
     """Finds jumps in one arm's positions.
 
     Attributes:
-        judged: Every candidate that was judged, in no order; jumps among them have `is_jump`.
+        candidates: Every candidate that was tested, in no order; jumps among them have `is_jump`.
         smallest: Smallest jump of a joint at rest that the noise lets be seen, rad/s; NaN before it is known.
         tests: Calls of the expensive test.
         untested: Candidates beyond `MOST_CANDIDATES` and `MOST_PER_SECOND`, which were not tested.
-        passed_over: Instants of suspects among these, s.
         gaps: Begin and end of gaps in a motion which may hide a jump, s.
     """
 
@@ -113,19 +105,16 @@ class KinkFinder:
         self._longest = max(LONGEST_GAP * period, LONGEST_BRIDGED)
         self._from = -np.inf
         self._jumps: list[float] = []
-        self._suspects: list[float] = []
-        self._band = RINGING
-        self.judged: list[Judged] = []
+        self.candidates: list[Candidate] = []
         self.smallest = np.nan
         self.tests = 0
         self.untested = 0
         self._allowed = float(MOST_CANDIDATES)
-        self.passed_over: list[float] = []
         self.gaps: list[tuple[float, float]] = []
 
     @property
     def until(self) -> float:
-        """Everything before this time has been judged, s."""
+        """Everything before this time has been tested, s."""
         return self._from
 
     @property
@@ -136,10 +125,6 @@ class KinkFinder:
         """
         known = np.isfinite(self.smallest)
         return max(SMALLEST, STEEPEST * self._period, CONVINCES * self.smallest) if known else np.nan
-
-    def suspect(self, instant: float) -> None:
-        """Something else has found an event at this instant, s: judge it too."""
-        self._suspects.append(instant)
 
     def feed(self, samples: ArmSamples) -> None:
         """Take samples in, as `InputStage` gives them."""
@@ -185,18 +170,13 @@ class KinkFinder:
         begin = max(self._from, float(times[0]))
         due = (candidates.times >= begin) & (candidates.times < until)
         instants = candidates.times[due][np.argsort(-candidates.strengths[due])].tolist()
-        others = [instant for instant in self._suspects if times[0] <= instant < until]
-        self._suspects = [instant for instant in self._suspects if instant >= until]
         gaps = [middle for middle in self._moving_gaps() if begin <= middle < until]
-        instants = [*instants, *others]
         if gaps:
             instants = [*gaps, *(instant for instant in instants if not self._gap_at(instant, self._period))]
         self._allowed = min(MOST_CANDIDATES, self._allowed) + MOST_PER_SECOND * (min(until, times[-1]) - begin)
-        chosen = self._chosen(instants)
-        self.passed_over += [instant for instant in others if instant not in chosen]
-        count = len(self.judged)
-        self._judge(noise, np.array(chosen))
-        clear = [judged.instant for judged in self.judged[count:] if judged.is_jump or judged.largest_jump < HIDES]
+        count = len(self.candidates)
+        self._test(noise, np.array(self._chosen(instants)))
+        clear = [each.instant for each in self.candidates[count:] if each.is_jump or each.largest_jump < HIDES]
         spans = [edges for middle in gaps if (edges := self._gap_at(middle)) is not None]
         self.gaps += [(begin, end) for begin, end in spans if not any(begin <= instant <= end for instant in clear)]
         self._from = until
@@ -233,47 +213,47 @@ class KinkFinder:
         begin, end = float(edges[place]), float(edges[place + 1])
         return (begin, end) if end - begin > LEAST_GAP * self._period else None
 
-    def _judge(self, noise: Noise, instants: Array) -> None:
-        first: list[Judged] = []
+    def _test(self, noise: Noise, instants: Array) -> None:
+        first: list[Candidate] = []
         beside: list[float] = []
         for instant in instants.tolist():
-            judged = self._judge_one(noise, instant)
-            if judged is None:
+            candidate = self._tested_at(noise, instant)
+            if candidate is None:
                 beside.append(instant)
             else:
-                first.append(judged)
-                if judged.is_jump:
-                    self._jumps.append(judged.told.time)
-        self._learn_band(noise)
+                first.append(candidate)
+                if candidate.is_jump:
+                    self._jumps.append(candidate.told.time)
         # Once more with what is known of the neighbours: where the windows end, and that after a contact others come.
-        found: list[Judged] = []
+        found: list[Candidate] = []
         for old in first:
             new = old
             if old.is_jump:
                 self._jumps.remove(old.told.time)
                 sure = AGAIN if self._follows(old.told.time) else SURE
-                new = self._judge_one(noise, old.told.time, sure) or old
+                new = self._tested_at(noise, old.told.time, sure) or old
             elif old.gain > HOPELESS and self._follows(old.told.time):
-                new = self._judge_one(noise, old.instant, AGAIN) or old
+                new = self._tested_at(noise, old.instant, AGAIN) or old
             if new.is_jump:
                 self._jumps.append(new.told.time)
             found.append(new)
         # What was beside a jump that is none after all has not been looked at.
         for instant in beside:
-            late = self._judge_one(noise, instant, AGAIN if self._follows(instant) else SURE)
+            late = self._tested_at(noise, instant, AGAIN if self._follows(instant) else SURE)
             if late is not None:
                 found.append(late)
                 if late.is_jump:
                     self._jumps.append(late.told.time)
-        for place, judged in enumerate(found):
-            if judged.is_jump:
-                self._jumps.remove(judged.told.time)
+        for place, candidate in enumerate(found):
+            if candidate.is_jump:
+                self._jumps.remove(candidate.told.time)
                 # About the nearest sample: what is known of the contact moves the likeliest instant a little, and would
                 # move the window with it; a table without a robot shall have the time of the bag with one.
                 times = self._samples.times
-                near = float(times[np.abs(times - judged.told.time).argmin()]) if not judged.gap else judged.instant
-                refined = self._judge_one(noise, near, judged.sure, refine=True)
-                found[place] = judged if refined is None or not refined.is_jump else refined
+                nearest = float(times[np.abs(times - candidate.told.time).argmin()])
+                near = candidate.instant if candidate.gap else nearest
+                refined = self._tested_at(noise, near, candidate.sure, refine=True)
+                found[place] = candidate if refined is None or not refined.is_jump else refined
                 self._jumps.append(found[place].told.time)
         torques = None
         if self._momentum is not None and any(map(is_open, found)):
@@ -282,22 +262,8 @@ class KinkFinder:
             found = ask_torques(torques, found)
             begin, end = self._samples.times[[0, -1]].tolist()
             self._jumps = [jump for jump in self._jumps if not begin <= jump <= end]
-            self._jumps += [judged.told.time for judged in found if judged.is_jump]
-        self.judged += found
-
-    def _learn_band(self, noise: Noise) -> None:
-        """How the joints ring, from what follows the jumps found so far."""
-        times, positions = self._samples.times, self._samples.positions
-        jumps = sorted(jump for jump in self._jumps if times[0] <= jump <= times[-1])
-        stretches = []
-        for jump in jumps[:MOST_RINGING]:
-            following = next((other for other in jumps if other > jump), np.inf)
-            for chosen in stretches_between(times, jump + SETTLED, min(jump + RINGS, following)):
-                stamps, places = times[chosen], positions[chosen]
-                speed = (places[-1] - places[0]) / (stamps[-1] - stamps[0])
-                stretches.append((stamps, places, noise.at(speed)))
-        if stretches:
-            self._band = ringing_band(stretches)
+            self._jumps += [candidate.told.time for candidate in found if candidate.is_jump]
+        self.candidates += found
 
     def _follows(self, instant: float) -> bool:
         return any(0.0 < instant - jump < FOLLOWS for jump in self._jumps[-200:])
@@ -327,7 +293,7 @@ class KinkFinder:
             place -= 1
         return known[place:], begins[place]
 
-    def _judge_one(self, noise: Noise, instant: float, sure: float = SURE, *, refine: bool = False) -> Judged | None:
+    def _tested_at(self, noise: Noise, instant: float, sure: float = SURE, *, refine: bool = False) -> Candidate | None:
         period, times = self._period, self._samples.times
         jumps = np.array(self._jumps[-200:])
         edges = self._gap_at(instant)
@@ -365,26 +331,26 @@ class KinkFinder:
         far = np.stack((mean_speed(first, early), mean_speed(late, len(stamps) - 1)))
         white = noise.at(mean)
         scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
-        model = BranchModel(stamps, places, white, response, None, self._band, earlier, scales)
+        model = BranchModel(stamps, places, white, response, None, RINGING, earlier, scales)
         guess = min(max(instant, low), high)
         branches = model.judge(low, high, guess)
-        judged = Judged(instant, branches, speed, far, max(period, gap), sure, gap=gap)
+        candidate = Candidate(instant, branches, speed, far, max(period, gap), sure, gap=gap)
         # Without torques it tells weak jumps from the ringing of the one before only.
-        if self._momentum is not None and (sure == AGAIN or (self._momentum.has_torques and judged.gain > 0.0)):
+        if self._momentum is not None and (sure == AGAIN or (self._momentum.has_torques and candidate.gain > 0.0)):
             search_in = (low, high, guess)
-            explained, freed = self._momentum.judge(near, white, response, self._band, search_in, earlier, scales)
-            judged = replace(judged, explained=explained, driven=bool(freed.pushes.any()))
-            model = model if judged.told is branches else freed
+            explained, freed = self._momentum.judge(near, white, response, RINGING, search_in, earlier, scales)
+            candidate = replace(candidate, explained=explained, driven=bool(freed.pushes.any()))
+            model = model if candidate.told is branches else freed
         # Closer than the longest contact that is looked for, one contact and two are the same.
         closest = max(closest, LONG_CONTACT_TIMES[-1]) if earlier else closest
-        if judged.is_jump and (np.abs(jumps - judged.told.time) < closest).any():
+        if candidate.is_jump and (np.abs(jumps - candidate.told.time) < closest).any():
             return None
         if refine:
             reach = max(REFINED, 1.2 * period, 0.5 * gap)
             time, std = model.instant(max(low, instant - reach), min(high, instant + reach))
-            refined = replace(judged.told, time=time, time_std=std)
-            if judged.told is branches:
-                judged = replace(judged, branches=refined)
+            refined = replace(candidate.told, time=time, time_std=std)
+            if candidate.told is branches:
+                candidate = replace(candidate, branches=refined)
             else:
-                judged = replace(judged, explained=refined)
-        return judged
+                candidate = replace(candidate, explained=refined)
+        return candidate

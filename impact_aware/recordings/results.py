@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,19 +59,6 @@ class OtherEvent:
 
 
 @dataclass(frozen=True, eq=False)
-class DetectorResidual:
-    """How the detector saw the impact come: its signal over its bound.
-
-    Attributes:
-        times: (k,) Stamps up to the detection, s.
-        values: (k,) Largest residual over its bound, above 1 where the detector suspects an impact.
-    """
-
-    times: Array
-    values: Array
-
-
-@dataclass(frozen=True, eq=False)
 class CommonImpact:
     """What the impact of several arms on one object at once does to one of them; base frame of this one.
 
@@ -103,7 +90,6 @@ class AnalyzedImpact:
         position: (n,) At the impact, rad.
         window: The samples around it, on the same clock as its `time`.
         detectors: Every detector that found it, when several looked.
-        detector_residual: What the detector saw, or None.
         estimate: What the samples around it show, or None when too few follow.
         contact_frame: Robot frame that touched; empty without a robot model.
         prediction: The impact map's answer to `position` and `velocity_before`, or None without a robot model or a
@@ -135,7 +121,6 @@ class AnalyzedImpact:
     position: Array
     window: ArmSamples
     detectors: tuple[str, ...] = ()
-    detector_residual: DetectorResidual | None = None
     estimate: VelocityEstimate | None = None
     contact_frame: str = ""
     prediction: ImpactPrediction | None = None
@@ -280,7 +265,6 @@ class ArmAnalysis:
         other_events: Finds that are no impacts, in order of time.
         smallest_jump: Jump of the fastest joint that is just seen, away from brakes and oscillations, rad/s; NaN when
             it is unknown.
-        drops: What the detector refused or mended, by reason, without zeros.
         notes: What a reader has to know about this arm, one sentence each.
         model: The robot model, or None.
         gaps: Begin and end of each time without samples in a motion that may hide an impact, s.
@@ -302,7 +286,6 @@ class ArmAnalysis:
     urdf: str | None = None
     base_frame: str = "base"
     smallest_jump: float = math.nan
-    drops: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     model: RobotModel | None = None
     gaps: tuple[tuple[float, float], ...] = ()

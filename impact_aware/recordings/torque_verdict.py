@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from impact_aware.estimation.unexplained_jump import UnexplainedJump, UnexplainedJumps
-from impact_aware.recordings.judged import SOFT, Judged
+from impact_aware.recordings.candidate import SOFT, Candidate
 
 LEFT = 60.0
 """`UnexplainedJump.gain` from which a contact that the joints hardly show is one."""
@@ -36,49 +36,49 @@ APART = 1.5
 """Standard errors by which the instants of the joints and of the torques differ where that of the torques counts."""
 
 
-def is_open(judged: Judged) -> bool:
+def is_open(candidate: Candidate) -> bool:
     """Whether anything may have happened at a candidate, so that torques are worth asking."""
-    return judged.is_jump or judged.gain > LEAST_GAIN or judged.step_gain > LEAST_STEP_GAIN
+    return candidate.is_jump or candidate.gain > LEAST_GAIN or candidate.step_gain > LEAST_STEP_GAIN
 
 
-def ask_torques(torques: UnexplainedJumps, found: Sequence[Judged]) -> list[Judged]:
+def ask_torques(torques: UnexplainedJumps, found: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, with what torques say of them."""
-    jumps = [judged.told.time for judged in found if judged.is_jump]
-    asked: list[tuple[Judged, UnexplainedJump]] = []
-    others: list[Judged] = []
-    for judged in found:
-        time = judged.told.time if judged.is_jump else judged.instant
-        beside = [jump for jump in jumps if jump != time and abs(jump - time) < BESIDE] if judged.is_jump else []
-        seen = torques.look(time - NEAR, time + NEAR, beside) if is_open(judged) else None
+    jumps = [candidate.told.time for candidate in found if candidate.is_jump]
+    asked: list[tuple[Candidate, UnexplainedJump]] = []
+    others: list[Candidate] = []
+    for candidate in found:
+        time = candidate.told.time if candidate.is_jump else candidate.instant
+        beside = [jump for jump in jumps if jump != time and abs(jump - time) < BESIDE] if candidate.is_jump else []
+        seen = torques.look(time - NEAR, time + NEAR, beside) if is_open(candidate) else None
         if seen is None:
-            others.append(judged)
+            others.append(candidate)
             continue
-        if judged.is_jump and seen.gain < NOTHING and seen.shows(judged.told.jump) > SHOWS:
-            judged = replace(judged, refuted=True)
+        if candidate.is_jump and seen.gain < NOTHING and seen.shows(candidate.told.jump) > SHOWS:
+            candidate = replace(candidate, refuted=True)
             jumps.remove(time)
-        asked.append((judged, seen))
+        asked.append((candidate, seen))
     contacts: list[float] = []
     for place in sorted(range(len(asked)), key=lambda place: -asked[place][1].gain):
         seen = asked[place][1]
         if seen.gain < LEFT or any(-BESIDE < seen.time - other < FOLLOWS for other in contacts):
             continue
         contacts.append(seen.time)
-        if any(judged.is_jump and _is_of(judged, seen) for judged in others):
+        if any(candidate.is_jump and _is_of(candidate, seen) for candidate in others):
             continue
-        shown = [i for i, (judged, _) in enumerate(asked) if judged.is_jump and _is_of(judged, seen)]
+        shown = [i for i, (candidate, _) in enumerate(asked) if candidate.is_jump and _is_of(candidate, seen)]
         own = min(shown, key=lambda i: abs(asked[i][0].told.time - seen.time), default=place)
-        judged = asked[own][0]
-        if not judged.is_jump or _disagrees(judged, seen):
-            asked[own] = (replace(judged, unexplained=seen, refuted=False), seen)
-    return [*others, *(judged for judged, _ in asked)]
+        candidate = asked[own][0]
+        if not candidate.is_jump or _disagrees(candidate, seen):
+            asked[own] = (replace(candidate, unexplained=seen, refuted=False), seen)
+    return [*others, *(candidate for candidate, _ in asked)]
 
 
-def _is_of(judged: Judged, seen: UnexplainedJump) -> bool:
+def _is_of(candidate: Candidate, seen: UnexplainedJump) -> bool:
     """Whether a jump of the joints is that which torques do not explain."""
-    return -EARLIER < judged.told.time - seen.time < LATER
+    return -EARLIER < candidate.told.time - seen.time < LATER
 
 
-def _disagrees(judged: Judged, seen: UnexplainedJump) -> bool:
+def _disagrees(candidate: Candidate, seen: UnexplainedJump) -> bool:
     """Whether the two tell different instants."""
-    error = np.linalg.norm((judged.time_std, seen.time_std, SOFT))
-    return abs(judged.told.time - seen.time) > APART * float(error)
+    error = np.linalg.norm((candidate.time_std, seen.time_std, SOFT))
+    return abs(candidate.told.time - seen.time) > APART * float(error)

@@ -1,4 +1,4 @@
-"""The figures of one analysed impact: joint velocities, position fit, detector and contact point."""
+"""The figures of one analysed impact: joint velocities, position fit and contact point."""
 
 from __future__ import annotations
 
@@ -86,8 +86,6 @@ def impact_figures(impact: AnalyzedImpact) -> list[ImpactFigure]:
         figures.append(
             ImpactFigure("contact", "Contact point", _contact_alt(impact), lambda: draw_contact_point(impact))
         )
-    if impact.detector_residual is not None and impact.detector_residual.times.size:
-        figures.append(ImpactFigure("detector", "Detector", _residual_alt(impact), lambda: draw_residual(impact)))
     return figures
 
 
@@ -140,32 +138,6 @@ def _fits(impact: AnalyzedImpact) -> list[tuple[str, str, FitCurve]]:
         ("fit after", COLORS["estimated"], curve_after(impact)),
     )
     return [(label, color, curve.until(_SHOWN[1])) for label, color, curve in found if curve is not None]
-
-
-def draw_residual(impact: AnalyzedImpact) -> Figure:
-    """The detector's largest residual over its bound, up to the sample with which it knew."""
-    residual = impact.detector_residual
-    assert residual is not None
-    figure = Figure(figsize=(4.9, 2.9))
-    axes = figure.add_axes((0.115, 0.155, 0.87, 0.77))
-    times = 1e3 * (residual.times - impact.time)
-    axes.axhspan(0.0, 1.0, color=COLORS["band"], linewidth=0.0)
-    axes.axhline(1.0, color=COLORS["predicted"], linewidth=1.2)
-    axes.plot(times, residual.values, color=COLORS["before"], linewidth=1.1, marker="o", markersize=2.2)
-    axes.axvline(0.0, color=COLORS["muted"], linewidth=0.8)
-    known = 1e3 * (impact.event.time_detected - impact.time)
-    axes.axvline(known, color=COLORS["ink"], linewidth=0.8, linestyle=(0, (3, 2)))
-    top = max(1.6, 1.12 * float(np.nanmax(residual.values, initial=0.0)))
-    axes.set_ylim(0.0, top)
-    left, right = max(float(times[0]), -60.0), max(known, 0.0) + 4.0
-    axes.set_xlim(left, right)
-    axes.text(left, 1.0, " bound", color=COLORS["predicted"], va="bottom", ha="left", fontsize=8.5)
-    words = f"known {known:.1f} ms after the impact  "
-    axes.text(min(known, 0.0), top, words, color=COLORS["ink"], va="top", ha="right", fontsize=8.5)
-    axes.set_xlabel("time from the impact, ms")
-    axes.set_ylabel("residual over bound")
-    axes.set_title(impact.event.detector)
-    return figure
 
 
 def draw_contact_point(impact: AnalyzedImpact) -> Figure:
@@ -323,15 +295,6 @@ def _position_alt(impact: AnalyzedImpact) -> str:
             f" The fit after leaves at most {1e6 * float(np.max(impact.estimate.residual_rms)):.0f} microradians r.m.s."
         )
     return text
-
-
-def _residual_alt(impact: AnalyzedImpact) -> str:
-    assert impact.detector_residual is not None
-    peak, event = float(np.nanmax(impact.detector_residual.values, initial=0.0)), impact.event
-    return (
-        f"Residual of the {event.detector} detector over its bound, which it exceeds by a factor of {peak:.1f} when "
-        f"the impact is known, {1e3 * (event.time_detected - event.time):.1f} ms after it."
-    )
 
 
 def _contact_alt(impact: AnalyzedImpact) -> str:

@@ -168,7 +168,7 @@ def ablation_csv(groups: Iterable[AblationGroup]) -> str:
 def _arm_to_json(arm: ArmAnalysis) -> dict[str, Any]:
     found = _picked(
         arm, "arm", "file", "topic", "robot", "base_frame", "joint_names", "messages", "samples", "rate_hz",
-        "first_time", "last_time", "quality", "smallest_jump", "drops", "notes",
+        "first_time", "last_time", "quality", "smallest_jump", "notes",
     )  # fmt: skip
     return {**found, "impacts": len(arm.impacts), "other_events": len(arm.other_events)}
 

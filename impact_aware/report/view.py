@@ -101,7 +101,6 @@ def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Ma
         quality=arm.quality or "good",
         poor=arm.quality is not None,
         notes=tuple(note for note in arm.notes if note != arm.quality),
-        drops=", ".join(f"{count} × {reason}" for reason, count in arm.drops.items()),
         ticks=tuple(ticks),
     )
 

@@ -6,7 +6,7 @@ import pytest
 from impact_aware.estimation.branch_model import BranchModel
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.estimation.sample_noise import Noise
-from impact_aware.recordings.judged import LEAST_TIME_STD
+from impact_aware.recordings.candidate import LEAST_TIME_STD
 
 
 @pytest.mark.parametrize("period", [0.005, 0.002])

@@ -29,7 +29,7 @@ from impact_aware.recordings import impact_finder
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.impact_finder import FoundImpact, ImpactFinder
+from impact_aware.recordings.impact_finder import Find, ImpactFinder
 from impact_aware.recordings.impact_fit import curve_after, curve_before
 from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.options import DEFAULT_ESTIMATOR, AnalysisOptions
@@ -283,8 +283,8 @@ def test_files_of_another_writer_give_the_same(
 
 
 def test_samples_in_any_portions_give_the_same(recorded: Recorded) -> None:
-    def find(sizes: Iterator[int]) -> list[FoundImpact]:
-        finder = ImpactFinder(7, [lambda period: make_detector("adaptive_window", 7, sampling_period=period)])
+    def find(sizes: Iterator[int]) -> list[Find]:
+        finder = ImpactFinder([lambda period: make_detector("adaptive_window", 7, sampling_period=period)])
         stage, begin = InputStage(), 0
         while begin < len(recorded.times):
             part = slice(begin, begin + next(sizes))
@@ -364,7 +364,7 @@ def test_robot_description_of_the_recording_is_used(
 
     topics = {"/joint_states": payloads(robot.joint_names, recorded)}
     bag = write_bag(tmp_path / "bad", topics, texts={"/robot_description": "<robot"})
-    unknown = analyze([bag], options(robot=None))
+    unknown = analyze([bag], options(robot=None, normal=None, friction=None))
     same_impacts(unknown, reference)
     assert unknown.impacts[0].velocity_after_predicted is None
     assert any("can't be used" in note for note in unknown.arms[0].notes)
@@ -671,7 +671,7 @@ def test_a_table_in_degrees_is_not_taken_for_radians(
     degrees = np.degrees(recorded.positions)
     content |= {f"q_{joint}": degrees[:, index] for index, joint in enumerate(robot.joint_names)}
     _write_csv(tmp_path / "run.csv", content)
-    chosen = options() if known else options(robot=None, normal=None)
+    chosen = options() if known else options(robot=None, normal=None, friction=None)
     with pytest.raises(InvalidInputError, match=r"positions of run.csv: got .*panda_joint.*--degrees"):
         analyze([tmp_path / "run.csv"], chosen)
     read = analyze([tmp_path / "run.csv"], dataclasses.replace(chosen, degrees=True))

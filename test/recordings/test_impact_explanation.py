@@ -14,7 +14,7 @@ from impact_aware.recordings.ablation import ablate, group
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.impact_explanation import explain
-from impact_aware.recordings.impact_finder import FoundImpact
+from impact_aware.recordings.impact_finder import Find
 from impact_aware.recordings.impact_fit import BEFORE as BEFORE_FITS
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedPrediction
@@ -50,7 +50,7 @@ def found_impact(robot, truth, *, time=TIME, names=("slow",), window=None):
         time=time, time_detected=TIME + 0.0035, time_std=1e-4, detector=names[0], joint=2, position=robot.home + 0.1,
         velocity_before=truth.velocity_before + 0.05, velocity_after=None, residual=np.arange(7.0), confidence=0.9,
     )  # fmt: skip
-    return FoundImpact(event, names, window or ArmSamples(times, positions))
+    return Find(time, 1e-4, None, names, event, window or ArmSamples(times, positions))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from impact_aware.estimation.branches import Branches
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.estimation.sample_noise import noise_of, quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.judged import AGAIN, SURE
+from impact_aware.recordings.candidate import AGAIN, SURE
 from impact_aware.recordings.kink_candidates import kink_filter
 from impact_aware.recordings.kink_finder import MOST_CANDIDATES, MOST_PER_SECOND, KinkFinder
 
@@ -46,7 +46,7 @@ def jumps(times: Array, positions: Array, rate: float) -> list[tuple[float, floa
     finder = KinkFinder(1.0 / rate, lambda posture: None)
     finder.feed(ArmSamples(times, positions))
     finder.finish()
-    return [(judged.branches.time, judged.time_std) for judged in finder.judged if judged.is_jump]
+    return [(candidate.branches.time, candidate.time_std) for candidate in finder.candidates if candidate.is_jump]
 
 
 @pytest.mark.slow
@@ -78,9 +78,9 @@ def test_a_weak_jump_that_follows_another_is_found_amid_its_oscillation() -> Non
     finder = KinkFinder(1.0 / 200.0, lambda posture: None)
     finder.feed(ArmSamples(times, positions))
     finder.finish()
-    found = sorted((judged for judged in finder.judged if judged.is_jump), key=lambda judged: judged.branches.time)
-    assert [judged.sure for judged in found] == [SURE, AGAIN]
-    assert [judged.branches.time for judged in found] == pytest.approx([HIT, second], abs=4e-3)
+    found = sorted((each for each in finder.candidates if each.is_jump), key=lambda each: each.branches.time)
+    assert [candidate.sure for candidate in found] == [SURE, AGAIN]
+    assert [candidate.branches.time for candidate in found] == pytest.approx([HIT, second], abs=4e-3)
 
 
 @pytest.mark.parametrize("frequency", [14.0, 23.0, 30.0])
@@ -114,7 +114,7 @@ def test_the_smallest_jump_that_can_be_seen_is_about_that(rate: float) -> None:
         finder = KinkFinder(1.0 / rate, lambda posture: None)
         finder.feed(ArmSamples(times, positions))
         finder.finish()
-        return sum(judged.is_jump for judged in finder.judged), finder.smallest_jump
+        return sum(candidate.is_jump for candidate in finder.candidates), finder.smallest_jump
 
     _, smallest = found(0.0)
     # The noise decides; of less a command makes 0.09 rad/s at 200 Hz and 0.02 at 1 kHz within a sample.
@@ -132,7 +132,7 @@ def test_the_time_does_not_depend_on_what_is_known_of_the_arm() -> None:
         finder = KinkFinder(1.0 / 200.0, lambda posture, response=response: response)
         finder.feed(ArmSamples(times, hit(times, ringing=0.4)))
         finder.finish()
-        found.append([judged.branches.time for judged in finder.judged if judged.is_jump])
+        found.append([candidate.branches.time for candidate in finder.candidates if candidate.is_jump])
     assert len(found[0]) == 1 and found[0] == pytest.approx(found[1], abs=1e-9)
 
 
@@ -206,21 +206,20 @@ def test_one_wrong_sample_is_no_event_whatever_let_it_through(fault: str, rate: 
     finder = KinkFinder(1.0 / rate, lambda posture: None)
     finder.feed(ArmSamples(times, positions))
     finder.finish()
-    tested = [judged for judged in finder.judged if abs(judged.instant - times[row]) < 0.03]
-    assert tested and not any(judged.is_jump for judged in tested)
-    assert max(judged.gain for judged in tested) < 3.0 and max(judged.step_gain for judged in tested) < 3.0
+    tested = [candidate for candidate in finder.candidates if abs(candidate.instant - times[row]) < 0.03]
+    assert tested and not any(candidate.is_jump for candidate in tested)
+    assert max(candidate.gain for candidate in tested) < 3.0 and max(candidate.step_gain for candidate in tested) < 3.0
 
 
 def test_stamps_with_an_error_of_their_own_tell_less_of_the_time() -> None:
     times = instants(200.0)
-    error = np.where(np.abs(times - HIT) < 0.012, 3e-3, 0.0)
+    error = np.where(np.abs(times - HIT) < 0.012, 3e-4, 0.0)
 
     def std(time_std: Array | None) -> float:
         finder = KinkFinder(0.005, lambda posture: None)
-        finder.suspect(HIT)
         finder.feed(ArmSamples(times, hit(times), time_std=time_std))
         finder.finish()
-        (jump,) = (judged for judged in finder.judged if judged.is_jump)
+        (jump,) = (candidate for candidate in finder.candidates if candidate.is_jump)
         assert abs(jump.told.time - HIT) < 3.0 * jump.time_std
         return jump.time_std
 
@@ -235,5 +234,5 @@ def test_tests_are_bounded_however_many_candidates_there_are() -> None:
     finder.feed(ArmSamples(times, rounded(BEFORE * taps[:, None])))
     finder.finish()
     most = MOST_CANDIDATES + MOST_PER_SECOND * times[-1]
-    assert finder.untested > 0 and len(finder.judged) <= most
+    assert finder.untested > 0 and len(finder.candidates) <= most
     assert finder.tests <= 4 * most

@@ -60,7 +60,7 @@ def told(robot: RobotModel, times: Array, positions: Array, efforts: Array | Non
     finder = KinkFinder(1.0 / RATE, lambda posture: None, robot)
     finder.feed(ArmSamples(times, positions, None, efforts))
     finder.finish()
-    return sorted((judged.told for judged in finder.judged if judged.is_jump), key=lambda branches: branches.time)
+    return sorted((judged.told for judged in finder.candidates if judged.is_jump), key=lambda branches: branches.time)
 
 
 def jumps(robot: RobotModel, times: Array, positions: Array, efforts: Array | None) -> list[float]:

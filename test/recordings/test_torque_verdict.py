@@ -13,9 +13,10 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branches import Branches
 from impact_aware.estimation.unexplained_jump import UnexplainedJump, UnexplainedJumps
 from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.candidate import SURE, Candidate
 from impact_aware.recordings.event_cause import find_causes
 from impact_aware.recordings.impact_finder import ImpactFinder
-from impact_aware.recordings.judged import SURE, Judged
+from impact_aware.recordings.results import CONTACTS
 from impact_aware.recordings.torque_verdict import ask_torques
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import load_profile
@@ -27,7 +28,7 @@ def robot() -> RobotModel:
 
 
 def finder_of(robot: RobotModel, positions: Array, efforts: Array | None) -> ImpactFinder:
-    finder = ImpactFinder(7, [], robot=robot)
+    finder = ImpactFinder([], robot=robot)
     finder.feed(ArmSamples(TIMES, positions, None, efforts))
     finder.finish()
     return finder
@@ -35,8 +36,8 @@ def finder_of(robot: RobotModel, positions: Array, efforts: Array | None) -> Imp
 
 def contacts_of(robot: RobotModel, positions: Array, efforts: Array | None) -> list[float]:
     found = finder_of(robot, positions, efforts)
-    causes = find_causes(found.found, found.kinks.judged, [f"joint{i}" for i in range(7)], robot=robot)
-    return [cause.time for cause in causes if cause.impact is not None]
+    causes = find_causes(found.found, found.kinks.candidates, [f"joint{i}" for i in range(7)], robot=robot)
+    return [cause.time for cause in causes if cause.cause in CONTACTS]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -60,14 +61,13 @@ def test_torques_of_a_driver_that_subtracts_gravity_are_whole_ones(robot: RobotM
 
 def test_evidence_says_that_torques_leave_it(robot: RobotModel) -> None:
     found = finder_of(robot, *recorded(robot, duration=0.020, taken_back=0.9, brake=6.0))
-    causes = find_causes(found.found, found.kinks.judged, [f"joint{i}" for i in range(7)], robot=robot)
-    contact = next(cause for cause in causes if cause.impact is not None)
+    causes = find_causes(found.found, found.kinks.candidates, [f"joint{i}" for i in range(7)], robot=robot)
+    contact = next(cause for cause in causes if cause.cause in CONTACTS)
     assert "beyond what the measured torques do" in contact.evidence
     assert contact.time_std > 3e-3
     # The event has the velocities that joints showed, not those without what the drive took back.
-    assert contact.impact is not None
-    assert contact.impact.judged is not None
-    event, jump = contact.impact.event, contact.impact.judged.told.jump
+    assert contact.event is not None and contact.event.velocity_after is not None
+    event, jump = contact.event, contact.candidate.told.jump
     shown = event.velocity_after - event.velocity_before
     assert np.abs(jump).max() > 0.5
     assert np.abs(shown).max() < 0.4 * np.abs(jump).max()
@@ -95,14 +95,14 @@ class Torques(UnexplainedJumps):
         return UnexplainedJump(time, 1e-3, jump, 0.1 * jump, gain, np.full(2, weight))
 
 
-def judged_at(time: float, *, jumps: bool) -> Judged:
+def judged_at(time: float, *, jumps: bool) -> Candidate:
     jump = np.array([0.5, 0.2])
     likelihood, step = (40.0, 0.0) if jumps else (-5.0, 6.0)
     branches = Branches(time, 1e-3, jump, 0.02 * jump, 0.0, 0.0, step, time, likelihood, -20.0)
-    return Judged(time, branches, np.zeros((2, 2)), np.zeros((2, 2)), 5e-3, SURE)
+    return Candidate(time, branches, np.zeros((2, 2)), np.zeros((2, 2)), 5e-3, SURE)
 
 
-def verdict(left: dict[float, tuple[float, float]], *found: Judged) -> list[tuple[float, bool]]:
+def verdict(left: dict[float, tuple[float, float]], *found: Candidate) -> list[tuple[float, bool]]:
     told = ask_torques(Torques(left), found)
     return sorted((judged.told.time, judged.is_jump) for judged in told)
 

@@ -12,13 +12,11 @@ from matplotlib.text import Text
 from impact_aware.estimation.estimate import estimate
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.impact_fit import FitCurve
-from impact_aware.recordings.results import DetectorResidual
 from impact_aware.report import figures
 from impact_aware.report.figures import (
     COLORS,
     draw_contact_point,
     draw_positions,
-    draw_residual,
     draw_velocities,
     figure_style,
     impact_figures,
@@ -121,23 +119,6 @@ def test_positions_of_every_joint(fits):
     assert "prediction" not in lines_of(draw_positions(make_impact(prediction=None)).axes[0])
 
 
-def test_residual_up_to_the_detection():
-    (axes,) = draw_residual(make_impact()).axes
-    assert (axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel()) == (
-        "kink", "time from the impact, ms", "residual over bound",
-    )  # fmt: skip
-    curve = next(line for line in axes.get_lines() if color_of(line) == "before")
-    np.testing.assert_allclose(curve.get_data(), [[-2, 1, 3], [0.25, 0.5, 4.5]], atol=1e-9)
-    # The bound is 1, the impact at 0 ms, its detection 3 ms after it.
-    bound = next(line for line in axes.get_lines() if color_of(line) == "predicted")
-    assert set(bound.get_ydata()) == {1.0}
-    upright = {color_of(line): line.get_xdata()[0] for line in axes.get_lines() if color_of(line) in ("muted", "ink")}
-    assert upright == pytest.approx({"muted": 0.0, "ink": 3.0})
-    assert {text.get_text().strip() for text in axes.texts} == {"bound", "known 3.0 ms after the impact"}
-    assert axes.get_ylim() == pytest.approx((0.0, 1.12 * 4.5))
-    assert axes.get_xlim() == pytest.approx((-2.0, 7.0))
-
-
 def arrows(axes):
     """Tips of the arrows by colour; all of them start at the origin."""
     found = {}
@@ -190,19 +171,18 @@ def test_contact_point_without_estimate_friction_or_impulse():
 
 def test_words_for_who_cannot_see_them(fits):
     words = {figure.name: figure.alt for figure in impact_figures(make_impact())}
-    assert list(words) == ["velocities", "positions", "contact", "detector"]
+    assert list(words) == ["velocities", "positions", "contact"]
     assert "The largest jump is that of b, from -0.720 to -0.050 rad/s" in words["velocities"]
     assert "at most 8 microradians" in words["positions"]
     # Norms of (0.11, -1.44, 0.33), (0.2, 0.7, 0.6), (0.5, -0.1, 1.5).
     assert "before 1.481, predicted after 0.943, estimated after 1.584 m/s" in words["contact"]
-    assert "kink" in words["detector"] and "factor of 4.5" in words["detector"] and "3.0 ms after" in words["detector"]
-    few = impact_figures(make_impact(prediction=None, detector_residual=None))
+    few = impact_figures(make_impact(prediction=None))
     assert [figure.name for figure in few] == ["velocities", "positions"]
 
 
 def test_each_figure_draws_what_its_name_says(fits):
     titles = {figure.name: figure.draw().axes[0].get_title("left") for figure in impact_figures(make_impact())}
-    assert titles == {"velocities": "a", "positions": "a", "contact": "from the side", "detector": "kink"}
+    assert titles == {"velocities": "a", "positions": "a", "contact": "from the side"}
     units = [figure.draw().get_supylabel() for figure in impact_figures(make_impact())[:2]]
     assert units == ["rad/s", "mrad from the position at the impact"]
 
@@ -243,10 +223,8 @@ def test_times_stand_below_the_last_panel_of_each_column_and_nowhere_else(names,
 
 
 def test_nothing_is_cut_off_or_drawn_over_another_panel(fits):
-    # As a detector keeps it: the words beside the detection have room.
-    residual = DetectorResidual(TIME + 1e-3 * np.arange(-60, 4), np.linspace(0.2, 4.5, 64))
-    impact = make_impact(detector_residual=residual)
-    for draw in (draw_velocities, draw_positions, draw_residual, draw_contact_point):
+    impact = make_impact()
+    for draw in (draw_velocities, draw_positions, draw_contact_point):
         figure = draw(impact)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
@@ -315,33 +293,6 @@ def test_a_velocity_of_nothing_is_a_ring():
     assert (color_of(ring), ring.get_xydata().tolist()) == ("predicted", [[0.0, 0.0]])
 
 
-@pytest.mark.parametrize(
-    ("times", "values", "window", "top"),
-    [
-        # At most the 60 ms before the impact; 4 ms behind the detection; a bound that is not reached still has room.
-        ((-0.2, -0.01), (0.3, 0.2), (-60.0, 7.0), 1.6),
-        ((-0.02, -0.01), (1.0, np.nan), (-20.0, 7.0), 1.6),
-        ((-0.02, -0.01), (1.0, 2.0), (-20.0, 7.0), 2.24),
-    ],
-)
-def test_the_residual_is_shown_from_its_first_sample_to_behind_the_detection(times, values, window, top):
-    impact = make_impact(detector_residual=DetectorResidual(TIME + np.array(times), np.array(values)))
-    (axes,) = draw_residual(impact).axes
-    assert (axes.get_xlim(), axes.get_ylim()) == (pytest.approx(window), pytest.approx((0.0, top)))
-    band = axes.patches[0].get_bbox()
-    assert (band.y0, band.y1, to_hex(axes.patches[0].get_facecolor())) == (0.0, 1.0, COLORS["band"])
-    places = {text.get_text().strip(): text.get_position() for text in axes.texts}
-    assert places["bound"] == pytest.approx((window[0], 1.0))
-    assert places["known 3.0 ms after the impact"] == pytest.approx((0.0, top))
-
-
-def test_a_detection_before_the_fitted_time_of_the_impact_is_shown_too():
-    event = replace(make_impact().event, time_detected=TIME - 0.002)
-    (axes,) = draw_residual(make_impact(event=event)).axes
-    assert axes.get_xlim()[1] == pytest.approx(4.0)
-    assert axes.texts[1].get_position()[0] == pytest.approx(-2.0)
-
-
 @pytest.mark.parametrize("normal", [(0.0, 0.0, 2.0), (0.6, 0.0, 0.8), (0.0, -1.0, 0.0)])
 def test_axes_of_an_approach_are_slip_across_and_normal(normal):
     normal = np.array(normal)
@@ -366,7 +317,7 @@ def test_words_for_what_is_predicted_only_and_for_nothing():
     # Without an estimate the velocity before is the detector's: 0.15 and -0.75.
     assert "The largest jump is that of b, from -0.750 to 0.350 rad/s." in words["velocities"]
     assert "microradians" not in words["positions"]
-    nothing = impact_figures(make_impact(estimate=None, prediction=None, detector_residual=None))
+    nothing = impact_figures(make_impact(estimate=None, prediction=None))
     assert "largest jump" not in nothing[0].alt
     unknown = replace(make_impact().estimate, residual_rms=np.array([1e-6, np.nan]))
     assert "microradians" not in impact_figures(make_impact(estimate=unknown))[1].alt

@@ -255,7 +255,7 @@ def test_the_whole_analysis_as_json():
                 "base_frame": "left_base", "joint_names": ["a", "b"], "messages": 12_345, "samples": 12_001,
                 "rate_hz": 987.6, "first_time": 10.0, "last_time": 20.0, "impacts": 2, "quality": None,
                 "smallest_jump": 0.045,
-                "other_events": 0, "drops": {"gap": 4}, "notes": ["a note of the arm"],
+                "other_events": 0, "notes": ["a note of the arm"],
             }
         ],
         "ablation": [

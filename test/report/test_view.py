@@ -132,7 +132,6 @@ def test_the_tables_of_recordings_and_impacts(page):
     }  # fmt: skip
     # A quarter of the way from 10 s to 20 s.
     assert 'style="left:25.00%" href="#impact-1" title="impact 1, 12.5000 s"' in page
-    assert "left out or mended: 4 × gap" in page
     for note in ("a note of all", "a note of the arm", "first note"):
         assert f'<p class="note">{note}</p>' in page
 
@@ -190,7 +189,7 @@ def test_several_contacts_at_once_have_one_impulse_everywhere():
 
 @pytest.mark.slow
 def test_impacts_of_all_arms_come_in_order_of_time_each_with_its_own_figures(tmp_path):
-    early = make_impact(event=replace(make_impact().event, time=TIME - 1.0, detector="early"))
+    early = make_impact(event=replace(make_impact().event, time=TIME - 1.0))
     analysis = make_analysis(make_impact())
     other = replace(analysis.arms[0], arm="right", impacts=(replace(early, arm="right"),))
     text = write_report(replace(analysis, arms=(*analysis.arms, other)), tmp_path)[0].read_text()
@@ -200,7 +199,7 @@ def test_impacts_of_all_arms_come_in_order_of_time_each_with_its_own_figures(tmp
     ]  # fmt: skip
     sections = re.findall(r'<section[^>]* id="impact-\d".*?</section>', text, re.DOTALL)
     drawn = ["".join(re.findall(r"<svg.*?</svg>", section, re.DOTALL)) for section in sections]
-    assert ["early" in figures for figures in drawn] == [True, False]
+    assert [figures.count("<svg") for figures in drawn] == [3, 3]
 
 
 def test_settings_are_told_in_words():

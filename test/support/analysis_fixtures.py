@@ -15,7 +15,6 @@ from impact_aware.recordings.results import (
     Analysis,
     AnalyzedImpact,
     ArmAnalysis,
-    DetectorResidual,
 )
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
@@ -60,9 +59,7 @@ def make_impact(robot, *, arm, index, file, time, seed):
     # As an analysis does: it knows the velocity before only from the samples.
     prediction = predict(robot, q, found.velocity_before, contact)
     rows = _rows(robot, q, found.velocity_before, contact, found.velocity_after)
-    residual_times = window.times[(window.times > time - 0.1) & (window.times < time + 0.003)]
-    residual = np.abs(rng.normal(0.15, 0.08, residual_times.size))
-    residual[-2:] = (1.4, 3.2)
+    known_times = window.times[(window.times > time - 0.1) & (window.times < time + 0.003)]
     return AnalyzedImpact(
         arm=arm,
         index=index,
@@ -70,7 +67,7 @@ def make_impact(robot, *, arm, index, file, time, seed):
         joint_names=robot.joint_names,
         event=ImpactEvent(
             time=time,
-            time_detected=float(residual_times[-1]),
+            time_detected=float(known_times[-1]),
             time_std=2e-4,
             detector="kink",
             joint=5,
@@ -90,7 +87,6 @@ def make_impact(robot, *, arm, index, file, time, seed):
         expected=True if index % 2 else None,
         label=f"type {index}",
         ablation=rows,
-        detector_residual=DetectorResidual(residual_times, residual),
         estimate=found,
         notes=("The normal was given on the command line.",) if index == 1 else (),
     )
@@ -150,7 +146,6 @@ def make_analysis():
                     last_time=4.0,
                     impacts=impacts,
                     base_frame="panda_link0",
-                    drops={"repeated stamp": 2},
                 )
             )
         impacts = [impact for arm in analyses for impact in arm.impacts]

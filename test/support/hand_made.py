@@ -15,7 +15,6 @@ from impact_aware.recordings.results import (
     Analysis,
     AnalyzedImpact,
     ArmAnalysis,
-    DetectorResidual,
 )
 from impact_aware.records import ImpactEvent, VelocityEstimate
 
@@ -66,7 +65,6 @@ def make_impact(**changes):
         "position": np.array([1.0, -2.0]),
         "window": make_window(),
         "detectors": ("kink", "other"),
-        "detector_residual": DetectorResidual(TIME + np.array([-0.002, 0.001, 0.003]), np.array([0.25, 0.5, 4.5])),
         "estimate": VelocityEstimate(
             method="by hand",
             impact_time=TIME,
@@ -113,7 +111,6 @@ def make_analysis(*impacts, **changes):
         impacts=impacts,
         base_frame="left_base",
         smallest_jump=0.045,
-        drops={"gap": 4},
         notes=("a note of the arm",),
     )
     fields = {

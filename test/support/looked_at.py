@@ -89,7 +89,7 @@ ARMS = {"run_of_one_arm": [""], "run_of_two_arms": ["left", "right"]}
 def report_page() -> str:
     """The page of an analysis with two impacts, one with all that is known and one with next to nothing."""
     bare = make_impact(
-        index=4, estimate=None, prediction=None, prediction_std=None, detector_residual=None, ablation=(), notes=()
+        index=4, estimate=None, prediction=None, prediction_std=None, ablation=(), notes=()
     )
     whole = make_impact(object_hit=OBJECT_HIT, contact_check=CONTACT_CHECK, cause="second_contact", evidence="by hand")
     analysis = make_analysis(whole, bare)

@@ -36,7 +36,7 @@ SOFT = 3e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Candidate:
     """A candidate and what became of it.
 
     Attributes:
