@@ -18,7 +18,7 @@ from impact_aware.impact.palm import (
     table_contacts,
 )
 from impact_aware.impact.predictor import predict
-from impact_aware.impact.simultaneous import BodyContact
+from impact_aware.impact.simultaneous import ArmState, BodyContact, predict_simultaneous
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 
@@ -250,3 +250,20 @@ PALM_SIZES = (0.04, 0.03)
 def test_the_corners_of_what_is_shared(ring, shared):
     for way in (ring, ring[::-1]):
         np.testing.assert_allclose(sorted(shared_corners(way, PALM_SIZES).round(9).tolist()), shared, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("modes", "whole"),
+    [
+        (("stick", "slide", "separate", "stick"), "slide"),
+        (("stick", "separate", "stick", "separate"), "stick"),
+        (("separate",) * 4, "separate"),
+    ],
+)
+def test_the_contacts_of_a_palm_as_one(modes, whole):
+    middle = BodyContact("arm", NORMAL, TOOL.translation, None, 0.6, frame=ROBOT.tool_frame)
+    found = predict_simultaneous(palm_contacts(middle, TOOL, HALF), arms={"arm": ArmState(ROBOT, Q, DQ)})
+    summed = summed_contact(found._replace(modes=modes), "arm")
+    assert (summed.mode, summed.frame, summed.friction) == (whole, ROBOT.tool_frame, 0.6)
+    np.testing.assert_allclose(summed.impulse, found.impulse.sum(axis=0))
+    np.testing.assert_allclose(summed.velocity_before, [0.06, -0.5, 0.04], atol=1e-9)
