@@ -15,6 +15,7 @@ from impact_aware.impact.palm import (
     palm_gaps,
     predict_palm,
     shared_corners,
+    summed_contact,
     table_contacts,
 )
 from impact_aware.impact.predictor import predict
