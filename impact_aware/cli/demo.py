@@ -88,9 +88,6 @@ class DemoOptions(Options):
     watch: bool = described(False, "show the scene in a window while it runs")
     seed: int = described(0, "seed of the plant's sensor noise", 0, MOST)
     timeout: float = described(150.0, "longest motion in wall time", within=Range(1.0, 1e6, "s"))
-    start_order: int | None = described(
-        None, "start the nodes in a random order, the same for the same seed", 0, MOST, metavar="SEED"
-    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with own_domain(args.domain, alone=True) as domain, output as folder:
             (folder / "logs").mkdir()
-            demo = Demo(graph, folder, domain, sharing=_sharing(args), order=args.start_order)
+            demo = Demo(graph, folder, domain, sharing=_sharing(args))
             demo.run(args.timeout)
             report = _report(demo, folder, out, round(time.monotonic() - started, 2))
     except DemoFailedError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import signal
 import tempfile
 import time
@@ -44,7 +43,6 @@ class Demo:
         domain: int,
         *,
         sharing: str = NONE,
-        order: int | None = None,
     ) -> None:
         """Prepare; nothing is started yet.
 
@@ -53,7 +51,6 @@ class Demo:
             folder: Where the bag and the logs go.
             domain: ROS domain.
             sharing: Which nodes share a process.
-            order: Seed of a random order of start.
         """
         recording: dict[str, Any] = {"bag": str(folder / "bag"), "time_of_states": True}
         if any(spec.parameters.get("realtime_priority") for spec in graph):
@@ -63,8 +60,6 @@ class Demo:
         self._monitor_spec, *nodes = connected((NodeSpec("run_monitor", "run_monitor"), recorder, *graph))
         self._graph = tuple(nodes)
         self._specs = in_one_process(self._graph, sharing)
-        if order is not None:
-            self._specs = tuple(random.Random(order).sample(self._specs, len(self._specs)))
         holds = {own.executable: spec.full_name for spec in self._specs for own in (spec, *spec.members)}
         self._controller = holds["rs_controller"]
         self._folder = folder

@@ -264,9 +264,7 @@ def _found_times(path: Path, robot: str, columns: ColumnMap | None, *, degrees: 
         with Bag(path) as bag:
             if any(topic.rpartition("/")[2] == "impacts" for topic in bag.topics):
                 return None
-    elif not path.is_file() or any(
-        str(name).startswith(("before", "velocity_before")) for name in open_columns(path).widths
-    ):
+    elif not path.is_file() or identify_contact_point.has_columns(path, "before", "velocity_before"):
         return None
     options = AnalysisOptions(robot=robot, columns=columns, degrees=degrees, ablation=False)
     times = [impact.time for impact in analyze([path], options).impacts]
@@ -341,9 +339,9 @@ def _track(path: Path, columns: ColumnMap | None) -> ObjectTrack | None:
     """The object's columns in a recording; None in one without them and in a table of impacts."""
     from impact_aware.recordings.object_track import track_of_table
 
-    source = open_columns(path)
-    if any(str(name).startswith("before") for name in source.widths):
+    if identify_contact_point.has_columns(path, "before", "velocity_before"):
         return None
+    source = open_columns(path)
     if columns is not None and columns.rate is not None:
         show_notes([said] if (said := passed_over(source, columns.rate)) else ())
         return track_of_table(source, ROW_NUMBER, 1.0 / columns.rate, columns)

@@ -228,8 +228,7 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
         times, columns = times or list(beside.impact_times), completed(columns, beside.columns)
         degrees = degrees or beside.degrees
     table = file.is_file() and not is_recording(file)
-    impacts = table and any(str(name).startswith(("before", "velocity_before")) for name in open_columns(file).widths)
-    if not impacts:
+    if not (table and has_columns(file, "before", "velocity_before")):
         options = AnalysisOptions(robot=args.robot, columns=columns if table else None, degrees=degrees, ablation=False)
         normal = args.normal if args.normal is not None else beside.normal if beside is not None else None
         known = None if normal is None else unit_vector("normal", normal)
@@ -245,7 +244,7 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
             told = ", ".join(f"{impact.time:.3f}" for impact in found) or "none"
             raise InvalidInputError("--impact-time", times, f"times within {NEAR} s of contacts of {file.name}: {told}")
     # The point of a tip without a radius hangs on no normal; the table reader wants one.
-    says = table and any(str(name).startswith("normal") for name in open_columns(file).widths)
+    says = table and has_columns(file, "normal")
     assumed = args.normal if args.normal is not None or says else [0.0, 0.0, 1.0]
     defaults = ContactDefaults(frame, None if assumed is None else np.array(assumed))
     trials = read_trials(file, robot, defaults, times or None, columns=columns, degrees=degrees)
@@ -259,6 +258,11 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
         )
         for trial in trials
     ]
+
+
+def has_columns(path: Path, *beginnings: str) -> bool:
+    """Return whether a column of a table begins with one of these, as `before` in a table of impacts does."""
+    return any(str(name).startswith(beginnings) for name in open_columns(path).widths)
 
 
 def _nearest(found: list[AnalyzedImpact], time: float) -> AnalyzedImpact | None:
