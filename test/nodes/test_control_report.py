@@ -1,10 +1,12 @@
 """What a controller counts of its own cycles."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from impact_aware.control import ControlSession
-from impact_aware.nodes.control_report import JITTER_CYCLES, ControlReport
+from impact_aware.nodes.control_report import JITTER_CYCLES, MOST_MISSED, ControlReport
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
 
@@ -35,3 +37,15 @@ def test_period_and_jitter_are_those_of_the_last_thousand_cycles(node, session):
         assert seen[count - 1] == (pytest.approx(periods[-1]), pytest.approx(periods.std(), rel=1e-6, abs=1e-8))
     report.begin()
     assert (report.cycles, report.period, report.jitter) == (0, -1.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "missed"),
+    [([1.0, 1.4], 0), ([2.0], 1), ([1.0, 3.1, 1.0, 2.9], 4), ([10.0], 9), ([MOST_MISSED + 1.0], 0), ([-1.0], 0)],
+)
+def test_periods_without_a_state_between_two_states_are_missed(node, session, gaps, missed):
+    report, time = ControlReport(node, session, (), (), 10), 5.0
+    for gap in (0.0, *gaps):
+        time += gap * session.parameters.period
+        report.account(replace(session.command, time=time), arrival=time)
+    assert (report.cycles, report.missed) == (1 + len(gaps), missed)
