@@ -91,8 +91,9 @@ def harness(ros_context, monkeypatch):
     publish = Publisher.publish
 
     def tapped(self: Publisher, message: Any) -> None:
-        whole = deserialize_message(message, self.msg_type) if isinstance(message, bytes) else message
-        sent.setdefault(self.topic_name, []).append(whole)
+        # As it is now: a node may change and publish it again.
+        data = message if isinstance(message, bytes) else serialize_message(message)
+        sent.setdefault(self.topic_name, []).append(deserialize_message(data, self.msg_type))
         publish(self, message)
 
     monkeypatch.setattr(Publisher, "publish", tapped)
