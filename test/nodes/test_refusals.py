@@ -1,165 +1,135 @@
 """What a node can't use is counted on its diagnostics, by reason, and leaves what it had."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, PoseStamped, Vector3
 from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction, ReferenceField
-from impact_aware_msgs.srv import SetTask
+from impact_aware_msgs.srv import PredictPostImpact, SetTask
+from node_harness import OK, WARN
 
+from impact_aware.messages.reference_field import field_from_message
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.impact_markers import ImpactMarkersNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.diagnostics import refusals
-from impact_aware.robot import JointOrder
+from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 
 
-def pose(x: float) -> PoseStamped:
+def pose(x):
     message = PoseStamped()
     message.pose.position = Point(x=x, y=0.0, z=0.1)
     message.pose.orientation.w = 1.0
     return message
 
 
-def refused(node) -> dict[str, object]:
-    """What the node's status says that it refused."""
-    return {key.removeprefix("refused: "): n for key, n in node._status()[2].items() if key.startswith("refused: ")}
-
-
-@pytest.fixture(params=[JumpPredictorNode, ImpactMarkersNode, ReferenceFieldNode, ImpactDetectorNode])
-def any_node(ros_context, request):
-    node = request.param()
-    yield node
-    node.destroy_node()
-
-
-def make(kind):
-    @pytest.fixture
-    def fixture(ros_context):
-        node = kind()
-        yield node
-        node.destroy_node()
-
-    return fixture
-
-
-predictor, markers, field_node, detector = map(
-    make, (JumpPredictorNode, ImpactMarkersNode, ReferenceFieldNode, ImpactDetectorNode)
-)
-
-
-def test_reasons_become_names_of_values():
-    assert refusals({"late": 2, "of another robot": 1}) == {"refused: late": 2, "refused: of another robot": 1}
-
-
-def test_a_new_node_has_refused_nothing_and_warns_of_missing_states_only(any_node):
-    level, sentence, _ = any_node._status()
-    if isinstance(any_node, (JumpPredictorNode, ImpactDetectorNode)):
-        assert level == DiagnosticStatus.WARN and "no joint_states yet" in sentence
+@pytest.mark.parametrize("kind", [JumpPredictorNode, ImpactMarkersNode, ReferenceFieldNode, ImpactDetectorNode])
+def test_a_new_node_has_refused_nothing_and_warns_of_missing_states_only(harness, kind):
+    node = harness(kind)
+    level, sentence, _ = node.status()
+    if kind in (JumpPredictorNode, ImpactDetectorNode):
+        assert level == WARN and "no joint_states yet" in sentence
     else:
-        assert level == DiagnosticStatus.OK
-    assert refused(any_node) == {}
+        assert level == OK
+    assert node.refused() == {}
 
 
-def test_the_predictor_keeps_the_place_of_the_object_when_another_is_not_finite(predictor):
-    predictor._object.receive(pose(0.6))
-    predictor._object.receive(pose(math.nan))
-    np.testing.assert_array_equal(predictor._predictor.object_position, [0.6, 0.0, 0.1])
-    assert refused(predictor) == {"object_pose not usable": 1}
-    assert predictor._status()[0] == DiagnosticStatus.WARN
+def test_the_predictor_keeps_the_place_of_the_object_when_another_is_not_finite(harness):
+    node = harness(JumpPredictorNode, object_mass=1.0)
+    node.send("object_pose", pose(0.6), pose(math.nan))
+    request = PredictPostImpact.Request(position=[0.0, -0.8, 0.0, -2.3, 0.0, 1.5, 0.8], velocity=[0.1] * 7)
+    request.details = True
+    (prediction,) = node.call("predict_post_impact", request).prediction
+    assert prediction.object_position == Point(x=0.6, y=0.0, z=0.1)
+    assert node.refused() == {"object_pose not usable": 1} and node.status()[0] == WARN
 
 
-def test_the_predictor_waits_for_a_robot_in_so_many_words(ros_context, monkeypatch):
-    monkeypatch.setattr("impact_aware.nodes.jump_predictor.provide_robot", lambda *arguments: None)
-    node = JumpPredictorNode()
-    assert node._status() == (DiagnosticStatus.WARN, "waiting for robot_description", {})
-    node.destroy_node()
+def test_the_predictor_waits_for_a_robot_in_so_many_words(harness):
+    assert harness(JumpPredictorNode, robot="").status()[:2] == (WARN, "waiting for robot_description")
 
 
-def test_a_detection_far_from_the_object_is_left_out_and_counted_without_a_warning(field_node):
-    robot, own = field_node._arms[0].robot, field_node._live.field.arms[0]
-    task = load_task("hit_and_push")
+def test_a_detection_far_from_the_object_is_left_out_and_counted_without_a_warning(harness):
+    node, task, robot = harness(ReferenceFieldNode), load_task("hit_and_push"), RobotModel.from_profile("panda")
+    fields = node.sent("reference_field")
+    own = field_from_message(fields[-1]).arms[0]
     for number, (distance, left_out) in enumerate(((0.25, 1), (0.11, 2), (0.02, 2)), 1):
         posture = start_posture(task.arms[0], robot, tuple(own.impact_position + distance * own.normal))
         event = ImpactEvent(sequence=number, joint_names=robot.joint_names, position=posture)
         event.velocity_before = [0.1] * robot.n
-        revision = field_node._live.field.revision
-        field_node._on_impact(0, event)
-        level, _, values = field_node._status()
-        assert (level, values["impacts_elsewhere"], values["refused"]) == (DiagnosticStatus.OK, left_out, 0)
-        assert field_node._live.field.revision == revision + (left_out < number)
+        revision = fields[-1].revision
+        node.send("impacts", event)
+        level, _, values = node.status()
+        assert (level, values["impacts_elsewhere"], values["refused"]) == (OK, str(left_out), "0")
+        assert fields[-1].revision == revision + (left_out < number)
 
 
-def test_the_field_counts_what_can_not_be_true_by_reason_and_altogether(field_node):
-    field_node._object.receive(pose(math.inf))
-    field_node._object.receive(pose(30.0))
-    field_node._on_impact(0, ImpactEvent(joint_names=["elbow"], position=[0.0]))
+def test_the_field_counts_what_can_not_be_true_by_reason_and_altogether(harness):
+    node = harness(ReferenceFieldNode)
+    node.send("object_pose", pose(math.inf), pose(30.0))
+    node.send("impacts", ImpactEvent(joint_names=["elbow"], position=[0.0]))
     fast = ImpactPrediction(valid=True, object="juice_pack", source=ImpactPrediction.SOURCE_LOOK_AHEAD)
     fast.object_twist_after.linear.y = -1000.0
-    field_node._on_prediction(0, fast)
-    field_node._on_set_task(SetTask.Request(task="dance"), SetTask.Response())
-    assert refused(field_node) == {
+    node.send("predicted_jumps", fast)
+    # A request that can't be met is no reason for a warning: its client knows.
+    level = node.status()[0]
+    for fields in ({"task": "dance"}, {"yaml": "{"}):
+        assert not node.call("set_task", SetTask.Request(**fields)).success
+    assert node.refused() == {
         "object_pose not usable": 1,
         "object_pose makes the task impossible": 1,
         "impact not usable": 1,
         "prediction implausible": 1,
-        "request": 1,
+        "request": 2,
     }
-    level, _, values = field_node._status()
-    assert (level, values["refused"]) == (DiagnosticStatus.WARN, 5)
+    assert (node.status()[0], node.status()[2]["refused"]) == (WARN, "6") and level == WARN
 
 
-def test_a_request_that_can_not_be_met_is_counted_without_a_warning(field_node):
-    field_node._on_set_task(SetTask.Request(yaml="{"), SetTask.Response())
-    assert refused(field_node) == {"request": 1}
-    assert field_node._status()[0] == DiagnosticStatus.OK
+def test_a_request_that_can_not_be_met_is_counted_without_a_warning(harness):
+    node = harness(ReferenceFieldNode)
+    node.call("set_task", SetTask.Request(yaml="{"))
+    assert node.refused() == {"request": 1} and node.status()[0] == OK
 
 
-def drawn_prediction(**contact: object) -> ImpactPrediction:
+def drawn_prediction(**contact):
     touch = ContactImpulse(**{"normal": Vector3(y=1.0), "friction": 0.3, **contact})
     return ImpactPrediction(valid=True, contacts=[touch], source=ImpactPrediction.SOURCE_AT_IMPACT)
 
 
-def test_the_markers_count_what_they_leave_out(markers):
-    markers._on_impact(drawn_prediction(normal=Vector3(x=math.nan)))
-    markers._keep("object")(pose(math.nan))
-    markers._keep("field")(ReferenceField())
-    markers._on_event(ImpactEvent(joint_names=JOINTS, velocity_after=[0.0, math.inf]))
-    markers._draw()
-    assert refused(markers) == {
+def test_the_markers_count_what_they_leave_out(harness):
+    node = harness(ImpactMarkersNode)
+    node.send("predicted_jumps", drawn_prediction(normal=Vector3(x=math.nan)))
+    node.send("object_pose", pose(math.nan))
+    node.send("reference_field", ReferenceField())
+    node.send("impacts", ImpactEvent(joint_names=JOINTS, velocity_after=[0.0, math.inf]))
+    node.tick(0.1)
+    assert node.refused() == {
         "prediction not usable": 1,
         "object_pose not usable": 1,
         "reference_field not usable": 1,
         "impact not usable": 1,
     }
-    assert markers._status()[:2] == (DiagnosticStatus.WARN, "left out what can't be drawn")
+    assert node.status()[:2] == (WARN, "left out what can't be drawn")
 
 
-def test_the_markers_don_t_count_what_is_only_not_drawn(markers):
+def test_the_markers_don_t_count_what_is_only_not_drawn(harness):
     """A prediction that says that there is none, an answer to a client, an event without a look at the velocity."""
-    markers._on_impact(ImpactPrediction(valid=False))
-    answer = drawn_prediction()
+    node, answer = harness(ImpactMarkersNode), drawn_prediction()
     answer.source = ImpactPrediction.SOURCE_SERVICE
-    markers._on_impact(answer)
-    markers._on_impact(drawn_prediction())
-    markers._keep("object")(pose(0.5))
-    markers._on_event(ImpactEvent(joint_names=JOINTS))
-    markers._draw()
-    assert markers._status() == (DiagnosticStatus.OK, "drawing", {})
+    node.send("predicted_jumps", ImpactPrediction(valid=False), answer, drawn_prediction())
+    node.send("object_pose", pose(0.5))
+    node.send("impacts", ImpactEvent(joint_names=JOINTS))
+    node.tick(0.1)
+    assert node.status()[:2] == (OK, "drawing") and node.refused() == {}
 
 
-def test_the_detector_counts_valid_predictions_without_a_usable_jump(detector):
-    detector._order = JointOrder(JOINTS)
-    detector._watch = detector._make_watch(len(JOINTS))
-    source = ImpactPrediction.SOURCE_LOOK_AHEAD
-    detector._on_prediction(ImpactPrediction(source=source, valid=False))
-    detector._on_prediction(ImpactPrediction(source=source, valid=True, joint_names=["elbow"]))
-    assert refused(detector) == {"prediction not usable": 1}
+def test_the_detector_counts_valid_predictions_without_a_usable_jump(harness):
+    node, source = harness(ImpactDetectorNode, joints=JOINTS), ImpactPrediction.SOURCE_LOOK_AHEAD
+    node.send("predicted_jumps", ImpactPrediction(source=source, valid=False))
+    assert node.refused() == {}
+    elbow = ImpactPrediction(source=source, valid=True, joint_names=["elbow"], velocity_after=np.ones(1))
+    node.send("predicted_jumps", elbow)
+    assert node.refused() == {"prediction not usable": 1}
