@@ -1,66 +1,174 @@
-"""What `set_task` changes, and what it refuses."""
+"""What `set_task` changes; every field of a task and of a request wrong in turn: refused by name, nothing changed."""
+
+import dataclasses
+import math
 
 import numpy as np
 import pytest
+import yaml
 from geometry_msgs.msg import Point
 from impact_aware_msgs.srv import SetTask
 
+from impact_aware.messages.reference_field import field_from_message
 from impact_aware.nodes.reference_field import ReferenceFieldNode
+from impact_aware.task import ArmTask, FieldParameters, Task, TaskObject, load_task
+from impact_aware.task.task_file import task_yaml
+
+# What changes
 
 
 @pytest.fixture
-def node(ros_context):
-    node = ReferenceFieldNode()
-    yield node
-    node.destroy_node()
+def node(harness):
+    return harness(ReferenceFieldNode)
+
+
+def field(node):
+    return field_from_message(node.sent("reference_field")[-1])
 
 
 def ask(node, **fields):
-    return node._on_set_task(SetTask.Request(**fields), SetTask.Response())
+    """A request that is met."""
+    answer = node.call("set_task", SetTask.Request(**fields))
+    assert answer.success, answer.message
+    return answer
 
 
 def test_the_speed_changes_and_the_direction_stays(node):
-    before = node._live.field.arms[0].impact_velocity
+    before = field(node).arms[0].impact_velocity
     answer = ask(node, impact_speed=[0.3])
-    assert answer.success, answer.message
-    after = node._live.field.arms[0].impact_velocity
+    after = field(node).arms[0].impact_velocity
     np.testing.assert_allclose(after, 0.3 * before / np.linalg.norm(before), atol=1e-15)  # rounding
     assert answer.field.arms[0].impact_velocity.y == after[1]
 
 
 def test_mass_goal_and_place_change(node):
     place, goal = Point(x=0.5, y=0.02, z=0.1), Point(x=0.5, y=-0.25, z=0.1)
-    assert ask(node, object_mass=[1.3], object_position=[place], goal=[goal]).success
-    assert node._live.field.object_mass == 1.3
-    np.testing.assert_array_equal(node._live.field.object_position, [0.5, 0.02, 0.1])
-    np.testing.assert_array_equal(node._live.field.goal, [0.5, -0.25, 0.1])
+    ask(node, object_mass=[1.3], object_position=[place], goal=[goal])
+    made = field(node)
+    assert made.object_mass == 1.3
+    np.testing.assert_array_equal(made.object_position, [0.5, 0.02, 0.1])
+    np.testing.assert_array_equal(made.goal, [0.5, -0.25, 0.1])
 
 
 def test_yaml_changes_anything_else_and_an_empty_request_goes_back(node):
-    assert ask(node, yaml="fields: {alpha: 3.0}").success
-    assert node._live.field.alpha == 3.0
-    assert ask(node).success
-    assert node._live.field.alpha == 5.0
+    ask(node, yaml="fields: {alpha: 3.0}")
+    assert field(node).alpha == 3.0
+    ask(node)
+    assert field(node).alpha == 5.0
+
+
+# What is refused
+
+TASK = load_task("hit_and_push_palm")
+
+WRONG_KIND = {"a": "mapping"}
+"""Neither a number nor a text nor a list."""
+
+def fields_of(part: type) -> list[str]:
+    return [entry.name for entry in dataclasses.fields(part) if not entry.metadata]
+
+
+def wrong_values(part: type, name: str, value: object) -> list[object]:
+    """Of another kind, no number, and, of several numbers, one too few."""
+    wrong: list[object] = [WRONG_KIND]
+    if isinstance(value, bool):
+        return wrong
+    if isinstance(value, float | int):
+        wrong += [math.nan, -1e9, "fast"]
+    elif isinstance(value, tuple) and name not in ("starts", "arms", "objects"):
+        wrong += [[math.nan, *value[1:]], [1e9, *value[1:]], list(value[:-1])] if value else [[math.nan], [1e9]]
+    elif isinstance(value, tuple):
+        wrong += [7, ["x"]]
+    return wrong
+
+
+def spoilt() -> list[tuple[str, object, dict]]:
+    """Path of a field, its wrong value, and the task with it as a mapping."""
+    cases = []
+    for part, where, own in (
+        (Task, "", TASK),
+        (TaskObject, "object", TASK.object),
+        (ArmTask, "arms", TASK.arms[0]),
+        (FieldParameters, "fields", TASK.fields),
+    ):
+        for name in fields_of(part):
+            if where == "" and name in ("object", "arms", "fields"):
+                wrong: list[object] = [7, "x"]
+            else:
+                wrong = wrong_values(part, name, getattr(own, name))
+            for value in wrong:
+                content = yaml.safe_load(task_yaml(TASK))
+                at = content if not where else content.setdefault(where, {})
+                (at[0] if where == "arms" else at)[name] = value
+                cases.append((f"{where}.{name}".lstrip("."), value, content))
+    return cases
+
+
+CASES = spoilt()
+
+
+@pytest.fixture(scope="module")
+def palm(module_harness):
+    return module_harness(ReferenceFieldNode, task="hit_and_push_palm")
+
+
+def refusal(node, request):
+    """What is answered, where nothing changes and nothing is published."""
+    sent = len(node.sent("reference_field")), len(node.sent("task"))
+    answer = node.call("set_task", request)
+    assert not answer.success
+    assert (len(node.sent("reference_field")), len(node.sent("task"))) == sent
+    assert "\n" not in answer.message and len(answer.message) < 400
+    return answer.message
+
+
+def test_every_field_of_a_task_is_among_them():
+    parts = {"": Task, "object": TaskObject, "arms": ArmTask, "fields": FieldParameters}
+    expected = {f"{where}.{name}".lstrip(".") for where, part in parts.items() for name in fields_of(part)}
+    assert {path for path, _, _ in CASES} == expected and len(CASES) > 140
+
+
+@pytest.mark.parametrize(("path", "value", "content"), CASES, ids=[f"{path} {value}" for path, value, _ in CASES])
+def test_a_wrong_field_is_refused_by_its_name(palm, path, value, content):
+    said = refusal(palm, SetTask.Request(yaml=yaml.safe_dump(content)))
+    assert path.rpartition(".")[2] in said, said
+
+
+@pytest.mark.parametrize("where", ["", "object", "arms", "fields", "objects"])
+def test_an_entry_that_a_task_does_not_have_is_refused_by_its_name(palm, where):
+    content = yaml.safe_load(task_yaml(TASK))
+    if where in ("arms", "objects"):
+        content[where] = [{**(content.get(where) or [{}])[0], "dance": 1}]
+    else:
+        (content.setdefault(where, {}) if where else content)["dance"] = 1
+    assert "dance" in refusal(palm, SetTask.Request(yaml=yaml.safe_dump(content)))
 
 
 @pytest.mark.parametrize(
-    ("fields", "word"),
+    ("fields", "words"),
     [
         ({"task": "dance"}, "task"),
-        ({"impact_speed": [0.0]}, "impact_speed"),
-        ({"impact_speed": [float("nan")]}, "impact_speed"),
-        ({"impact_speed": [0.3, 0.4]}, "impact_speed"),
-        ({"impact_speed": [4.5]}, "impact_velocity"),
-        ({"object_mass": [-1.0]}, "mass"),
+        ({"object_position": [Point(x=math.nan)]}, "object.position"),
+        ({"object_position": [Point(x=50.0)]}, "object.position"),
+        ({"object_position": [Point(), Point()]}, "object_position: got 2 entries"),
+        ({"goal": [Point(y=math.inf)]}, "goal"),
+        ({"goal": [Point(), Point()]}, "goal: got 2 entries"),
         ({"goal": [Point(x=9.0)]}, "goal"),
+        ({"impact_speed": [0.0]}, "impact_speed"),
+        ({"impact_speed": [4.5]}, "impact_velocity"),
+        ({"impact_speed": [-0.1]}, "impact_speed"),
+        ({"impact_speed": [math.nan]}, "impact_speed"),
+        ({"impact_speed": [0.1, 0.1]}, "impact_speed: got 2 entries"),
+        ({"object_mass": [0.0]}, "object.mass"),
+        ({"object_mass": [math.inf]}, "object.mass"),
+        ({"object_mass": [1.0, 1.0]}, "object_mass: got 2 entries"),
+        ({"yaml": "object: 7"}, "object"),
         ({"yaml": "a: ["}, "yaml"),
         ({"yaml": "- 1"}, "yaml"),
-        ({"yaml": "dance: 1"}, "dance"),
+        ({"yaml": "x" * 70000}, "yaml: got 70000 characters"),
     ],
 )
-def test_a_bad_request_is_refused_by_name_and_changes_nothing(node, fields, word):
-    before = node._live.field
-    answer = ask(node, **fields)
-    assert not answer.success
-    assert word in answer.message
-    assert node._live.field is before
+def test_every_field_of_the_request_is_refused_by_its_name(palm, fields, words):
+    assert words in refusal(palm, SetTask.Request(**fields))
+    known = set(SetTask.Request.get_fields_and_field_types())
+    assert known == {"task", "object_position", "goal", "impact_speed", "object_mass", "yaml"}

@@ -83,9 +83,7 @@ class Harness:
         return {key.removeprefix("refused: "): int(n) for key, n in values.items() if key.startswith("refused: ")}
 
 
-@pytest.fixture
-def harness(ros_context, monkeypatch):
-    """Makes nodes, as `harness(JumpPredictorNode, arm="left")`, and ends them."""
+def _making():
     made: list[Harness] = []
     sent: dict[str, list[Any]] = {}
     publish = Publisher.publish
@@ -96,13 +94,25 @@ def harness(ros_context, monkeypatch):
         sent.setdefault(self.topic_name, []).append(deserialize_message(data, self.msg_type))
         publish(self, message)
 
-    monkeypatch.setattr(Publisher, "publish", tapped)
-
     def make(kind: Any, /, *, namespace: str = "", **parameters: Any) -> Harness:
         options = {"namespace": namespace} if namespace else {}
         made.append(Harness(sent, kind, parameters, **options))
         return made[-1]
 
-    yield make
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Publisher, "publish", tapped)
+        yield make
     for own in made:
         own.node.destroy_node()
+
+
+@pytest.fixture
+def harness(ros_context):
+    """Makes nodes, as `harness(JumpPredictorNode, arm="left")`, and ends them."""
+    yield from _making()
+
+
+@pytest.fixture(scope="module")
+def module_harness(ros_context):
+    """Makes nodes that serve the tests of a file."""
+    yield from _making()
