@@ -20,8 +20,6 @@ from impact_aware.recordings.verdict import CANNOT_TELL, ESTIMATE, NO, PLANT, YE
 from impact_aware.report.hit_facts import contact_facts, object_facts
 from impact_aware.report.number_text import UNKNOWN, number_text
 
-"""Shown where a figure is not known."""
-
 
 @dataclass(frozen=True)
 class Fact:
