@@ -26,11 +26,11 @@ from impact_aware.recordings.impact_finder import Find
 from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.recorded_predictions import RecordedPrediction, prediction_for, truth_for
+from impact_aware.recordings.recorded_predictions import prediction_for, truth_for
 from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.recordings.surface import normal_from_jump, unit
 from impact_aware.recordings.surroundings import Surroundings
-from impact_aware.records import ImpactEvent, VelocityEstimate
+from impact_aware.records import Impact, ImpactEvent, VelocityEstimate
 from impact_aware.robot import RobotModel
 
 LONG_ENOUGH = 0.100
@@ -163,7 +163,7 @@ def _predict(
     robot: RobotModel,
     options: AnalysisOptions,
     around: Surroundings,
-    recorded: RecordedPrediction | None,
+    recorded: Impact | None,
 ) -> AnalyzedImpact:
     q, before = impact.position, impact.velocity_before
     if not (np.isfinite(q).all() and np.isfinite(before).all()):
@@ -210,7 +210,7 @@ def _predict(
 
 
 def _assumed(
-    options: AnalysisOptions, around: Surroundings, recorded: RecordedPrediction | None, contact: Contact
+    options: AnalysisOptions, around: Surroundings, recorded: Impact | None, contact: Contact
 ) -> tuple[str, ...]:
     """Inputs of a prediction that neither options, surface file nor a recorded prediction gave, with their values."""
     if around.surface is not None or recorded is not None:
@@ -233,10 +233,11 @@ def _with_notes(impact: AnalyzedImpact, note: str) -> AnalyzedImpact:
 
 
 def _contact(
-    robot: RobotModel, options: AnalysisOptions, around: Surroundings, recorded: RecordedPrediction | None
+    robot: RobotModel, options: AnalysisOptions, around: Surroundings, recorded: Impact | None
 ) -> Contact:
     """Where it touches, as options, surface file and recorded prediction tell in this order; the normal comes later."""
-    known = [source for source in (around.surface, recorded) if source is not None]
+    told = None if recorded is None else recorded.contacts[0]
+    known = [source for source in (around.surface, told) if source is not None]
     frame = options.contact_frame or (_known_frame(robot, recorded) or robot.tool_frame)
     own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
     return Contact(
@@ -254,7 +255,7 @@ def _normal(
     robot: RobotModel,
     options: AnalysisOptions,
     around: Surroundings,
-    recorded: RecordedPrediction | None,
+    recorded: Impact | None,
     contact: Contact,
 ) -> tuple[Array | None, str, str]:
     """The normal (3,), where it comes from, and what is to be noted about it."""
@@ -269,7 +270,7 @@ def _normal(
             return np.array(pose.rotation[:, 2]), "tf", ""
         note = f"TF leads from {robot.base_frame} to no frame {options.surface_frame}; "
     if recorded is not None:
-        return unit(recorded.normal), "prediction", note.removesuffix("; ")
+        return unit(recorded.contacts[0].normal), "prediction", note.removesuffix("; ")
     estimated = impact.velocity_after_estimated
     if estimated is None:
         return None, "", note + "no normal is known and, without an estimate, none can be found from the jump"
@@ -284,13 +285,13 @@ def _normal(
 
 
 def _obstacle(
-    options: AnalysisOptions, contact: Contact, point: Array, recorded: RecordedPrediction | None
+    options: AnalysisOptions, contact: Contact, point: Array, recorded: Impact | None
 ) -> FreeObject | None:
     mass = options.object_mass or (recorded.object_mass if recorded is not None else None)
     if mass is None:
         return None
     centre = point - _HALF_EDGE * contact.normal
-    if recorded is not None and recorded.object_position is not None:
+    if recorded is not None and recorded.object:
         centre = recorded.object_position
     return homogeneous_box(mass, [_HALF_EDGE] * 3, centre)
 
@@ -298,7 +299,7 @@ def _obstacle(
 def _expected(
     impact: AnalyzedImpact,
     robot: RobotModel | None,
-    recorded: RecordedPrediction | None,
+    recorded: Impact | None,
     predicts: bool,
     options: AnalysisOptions,
 ) -> bool | None:
@@ -306,7 +307,7 @@ def _expected(
     if recorded is None:
         return False if predicts else None
     order = [recorded.joint_names.index(name) for name in impact.joint_names]
-    jump = recorded.jump[order]
+    jump = (recorded.velocity_after - recorded.velocity_before)[order]
     if not (np.isfinite(jump).all() and jump.any()):
         return None
     classifier = ExpectationClassifier(len(jump))
@@ -322,10 +323,10 @@ def _expected(
     return None
 
 
-def _known_frame(robot: RobotModel, recorded: RecordedPrediction | None) -> str | None:
-    if recorded is None or not robot.model.existFrame(recorded.frame):
+def _known_frame(robot: RobotModel, recorded: Impact | None) -> str | None:
+    if recorded is None or not robot.model.existFrame(recorded.contacts[0].frame):
         return None
-    return recorded.frame
+    return recorded.contacts[0].frame
 
 
 def _first(*values: float | None) -> float:

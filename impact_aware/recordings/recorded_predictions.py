@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,9 @@ from impact_aware.recordings.raw_messages import RawMessages
 from impact_aware.records.impact import COMMON, Impact
 from impact_aware.transform_buffer import FrameError, checked_pose, pose_between
 
-_PREDICTED = (SOURCES["look_ahead"], SOURCES["at_impact"])
+AT_IMPACT = "at_impact"
+
+_PREDICTED = (SOURCES["look_ahead"], SOURCES[AT_IMPACT])
 
 TF_TYPES = ("tf2_msgs/msg/TFMessage", "tf2_msgs/TFMessage")
 
@@ -34,41 +36,8 @@ _TOGETHER = 0.020
 """A prediction made at the impact and the impact are this close, s: detection may be that late."""
 
 
-@dataclass(frozen=True, eq=False)
-class RecordedPrediction:
-    """A live prediction, as far as an analysis uses it; vectors in the base frame.
-
-    Attributes:
-        topic: Where it was published.
-        arm: Name of the arm.
-        time: Stamp of the state it starts from, s.
-        at_impact: Made at a detected impact, rather than ahead of it.
-        joint_names: (n,) Order of `jump`.
-        jump: (n,) Predicted velocity after minus before, rad/s.
-        frame: Robot frame that touches.
-        normal: (3,) From the obstacle into the robot.
-        friction: Coulomb's coefficient.
-        restitution: Coefficient of restitution.
-        object_mass: Mass of the free object, from the momentum it takes up, kg; None for a fixed surface.
-        object_position: (3,) Its centre, m, or None.
-    """
-
-    topic: str
-    arm: str
-    time: float
-    at_impact: bool
-    joint_names: tuple[str, ...]
-    jump: Array
-    frame: str
-    normal: Array
-    friction: float
-    restitution: float
-    object_mass: float | None
-    object_position: Array | None
-
-
-def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPrediction]:
-    """The valid predictions around the given times, s, in the order of the recording.
+def read_predictions(bag: Bag, times: Sequence[float]) -> list[tuple[str, Impact]]:
+    """The valid predictions around the given times, s, each with its topic, in the order of the recording.
 
     Only those are decoded whose stamps are near one of the times; the recording may hold millions of them.
     """
@@ -86,8 +55,8 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPredictio
             if message.valid and message.method == COMMON:
                 common.append(impact_from_message(message))
             elif message.valid and message.source in _PREDICTED and message.contacts:
-                found.append(_prediction(raw.topic, message))
-    return [_with_common_jump(prediction, common) for prediction in found]
+                found.append((raw.topic, impact_from_message(message)))
+    return [(topic, _with_common_jump(prediction, common)) for topic, prediction in found]
 
 
 def read_truth(bag: Bag) -> list[tuple[str, Impact]]:
@@ -108,24 +77,25 @@ def truth_for(truths: Sequence[tuple[str, Impact]], time: float, joint_names: Se
     return near if near is not None and abs(near.time - time) <= _TOGETHER else None
 
 
-def _with_common_jump(prediction: RecordedPrediction, common: Sequence[Impact]) -> RecordedPrediction:
+def _with_common_jump(prediction: Impact, common: Sequence[Impact]) -> Impact:
     """With the jump of all arms at once where they hit together: its own one takes the object for free."""
     for impact in common:
         same = (impact.arm, impact.joint_names) == (prediction.arm, prediction.joint_names)
-        if same and prediction.at_impact and abs(impact.time - prediction.time) <= _TOGETHER:
-            return replace(prediction, jump=impact.velocity_after - impact.velocity_before)
+        if same and prediction.source == AT_IMPACT and abs(impact.time - prediction.time) <= _TOGETHER:
+            jump = impact.velocity_after - impact.velocity_before
+            return replace(prediction, velocity_after=prediction.velocity_before + jump)
     return prediction
 
 
 def prediction_for(
-    predictions: Sequence[RecordedPrediction], time: float, joint_names: Sequence[str]
-) -> RecordedPrediction | None:
+    predictions: Sequence[tuple[str, Impact]], time: float, joint_names: Sequence[str]
+) -> Impact | None:
     """The prediction that announced an impact, or was made at it: of those for these joints, the nearest in time."""
-    fitting = [p for p in predictions if set(p.joint_names) == set(joint_names)]
-    at_impact = [p for p in fitting if p.at_impact and abs(p.time - time) <= _TOGETHER]
+    fitting = [p for _, p in predictions if set(p.joint_names) == set(joint_names)]
+    at_impact = [p for p in fitting if p.source == AT_IMPACT and abs(p.time - time) <= _TOGETHER]
     if at_impact:
         return min(at_impact, key=lambda p: abs(p.time - time))
-    ahead = [p for p in fitting if not p.at_impact and 0.0 <= time - p.time <= HORIZON]
+    ahead = [p for p in fitting if p.source != AT_IMPACT and 0.0 <= time - p.time <= HORIZON]
     return max(ahead, key=lambda p: p.time) if ahead else None
 
 
@@ -186,22 +156,3 @@ def header_stamps(raw: RawMessages) -> Array:
     """Header stamps (k,) of messages that begin with a header, s, without decoding them."""
     content = np.frombuffer(raw.buffer, dtype=np.uint8)
     return stamps_of(content[raw.offsets[:, None] + np.arange(STAMP_OFFSET + STAMP.size)])
-
-
-def _prediction(topic: str, message: Any) -> RecordedPrediction:
-    impact = impact_from_message(message)
-    contact = impact.contacts[0]
-    return RecordedPrediction(
-        topic=topic,
-        arm=impact.arm,
-        time=impact.time,
-        at_impact=impact.source == "at_impact",
-        joint_names=impact.joint_names,
-        jump=impact.velocity_after - impact.velocity_before,
-        frame=contact.frame,
-        normal=contact.normal,
-        friction=contact.friction,
-        restitution=contact.restitution,
-        object_mass=impact.object_mass,
-        object_position=impact.object_position if impact.object else None,
-    )

@@ -15,7 +15,6 @@ from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import (
     TF_TYPES,
     RecordedFrames,
-    RecordedPrediction,
     read_predictions,
     read_truth,
 )
@@ -30,7 +29,7 @@ class Surroundings:
     Attributes:
         surface: From a surface file, or None.
         frames: Of TF, or None when `surface_frame` is not used.
-        predictions: Live predictions of the recording.
+        predictions: Topic and impact of the live predictions of the recording.
         predicts: Whether the recording has a topic of live predictions at all.
         track: Of the object that is hit, or None.
         truths: Topic and impact of the plant, where a simulator recorded them.
@@ -38,7 +37,7 @@ class Surroundings:
 
     surface: Surface | None = None
     frames: RecordedFrames | None = None
-    predictions: tuple[RecordedPrediction, ...] = ()
+    predictions: tuple[tuple[str, Impact], ...] = ()
     predicts: bool = False
     track: ObjectTrack | None = None
     truths: tuple[tuple[str, Impact], ...] = ()
@@ -50,7 +49,7 @@ class Surroundings:
         def belongs(topic: str, arm: str) -> bool:
             return topic.rsplit("/", 1)[0] == beside or (arm != "" and arm == source.arm)
 
-        own = tuple(made for made in self.predictions if belongs(made.topic, made.arm))
+        own = tuple((topic, made) for topic, made in self.predictions if belongs(topic, made.arm))
         truths = tuple((topic, impact) for topic, impact in self.truths if belongs(topic, impact.arm))
         return replace(self, predictions=own, predicts=self.predicts and bool(own), truths=truths)
 

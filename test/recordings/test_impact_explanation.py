@@ -17,11 +17,10 @@ from impact_aware.recordings.impact_explanation import explain
 from impact_aware.recordings.impact_finder import Find
 from impact_aware.recordings.impact_fit import BEFORE as BEFORE_FITS
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.recorded_predictions import RecordedPrediction
 from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.surface import Surface, normal_from_jump
 from impact_aware.recordings.surroundings import Surroundings
-from impact_aware.records import ImpactEvent
+from impact_aware.records import ContactImpulse, Impact, ImpactEvent
 from impact_aware.robot import RobotModel
 
 TIME = 3.0
@@ -68,13 +67,18 @@ def explained(robot, truth):
     return run
 
 
-def recorded(robot, **changes):
-    known = RecordedPrediction(
-        topic="/left/predicted_jumps", arm="left", time=TIME, at_impact=True, joint_names=robot.joint_names,
-        jump=np.ones(7), frame=robot.base_frame, normal=np.array([0.0, 0.0, 2.0]), friction=0.55, restitution=0.35,
-        object_mass=1.75, object_position=np.array([0.5, 0.1, 0.2]),
+def recorded(robot, jump=(1.0,) * 7, frame=None, joint_names=None):
+    """A live prediction at the impact with its topic; the object of 1.75 kg leaves at 1 m/s."""
+    contact = ContactImpulse(
+        frame=frame or robot.base_frame, normal=np.array([0.0, 0.0, 2.0]), friction=0.55, restitution=0.35,
+        impulse=np.array([0.0, 0.0, 1.75]),
     )  # fmt: skip
-    return replace(known, **changes)
+    made = Impact(
+        source="at_impact", time=TIME, arm="left", joint_names=joint_names or robot.joint_names,
+        velocity_before=np.zeros(7), velocity_after=np.array(jump), contacts=(contact,), object="box",
+        object_position=np.array([0.5, 0.1, 0.2]), object_twist_after=np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0]),
+    )  # fmt: skip
+    return "/left/predicted_jumps", made
 
 
 def test_what_comes_from_the_impact_stays_what_it_is(explained):
@@ -155,7 +159,7 @@ def test_options_go_before_the_surface_and_that_before_what_was_recorded(explain
     last = explained(Surroundings(predictions=(live,), predicts=True))
     assert (last.normal_source, last.prediction.contact.friction) == ("prediction", 0.55)
     np.testing.assert_allclose(last.prediction.contact.normal, [0.0, 0.0, 1.0])
-    unknown = explained(Surroundings(predictions=(replace(live, frame="elbow_9"),), predicts=True))
+    unknown = explained(Surroundings(predictions=(recorded(robot, frame="elbow_9"),), predicts=True))
     assert unknown.contact_frame == robot.tool_frame
     bare = explained(normal=(0.0, 0.6, 0.8), tool_radius=0.07, offset=(0.01, 0.02, 0.03)).prediction
     assert (bare.contact.friction, bare.contact.restitution, bare.obstacle) == (0.0, 0.0, None)
@@ -201,11 +205,11 @@ def test_impacts_that_nothing_announced_are_unexpected_where_predictions_run(exp
     assert explained(Surroundings(predictions=(live,), predicts=True)).expected is True
     order = [3, 1, 0, 2, 6, 5, 4]
     names = tuple(robot.joint_names[index] for index in order)
-    mixed = replace(live, joint_names=names, jump=truth.jump[order])
+    mixed = recorded(robot, truth.jump[order], joint_names=names)
     assert explained(Surroundings(predictions=(mixed,), predicts=True)).expected is True
-    other = replace(live, jump=truth.jump[order])
+    other = recorded(robot, truth.jump[order])
     assert explained(Surroundings(predictions=(other,), predicts=True)).expected is False
-    silent = replace(live, jump=np.zeros(7))
+    silent = recorded(robot, np.zeros(7))
     assert explained(Surroundings(predictions=(silent,), predicts=True)).expected is None
 
 
