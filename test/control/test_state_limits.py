@@ -94,14 +94,14 @@ def test_each_of_two_arms_has_its_own_limits_in_its_own_base(second):
     jacobian = ROBOT.frame_jacobian(ROBOT.home)
     forward = np.linalg.pinv(jacobian) @ np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
 
-    def judged(changes: dict[str, object], dq: np.ndarray = REST):
+    def judged(changes: dict[str, object], dq: np.ndarray = REST, forces: list[float] | None = None):
         """Of two arms of which the one in question alone has narrower limits, and moves."""
         own = [SafetyLimits.of(ROBOT, **(wide | changes if arm == second else wide)) for arm in range(2)]
         arms = [ControlledArm(ROBOT, base) for base in bases]
         speeds = [dq if arm == second else REST for arm in range(2)]
         for arm, speed in zip(arms, speeds, strict=True):
             arm.update(ROBOT.home, speed)
-        return StateLimits(arms, own, bases=bases).judge_state(np.tile(ROBOT.home, 2), np.concatenate(speeds))
+        return StateLimits(arms, own, bases=bases).judge_state(np.tile(ROBOT.home, 2), np.concatenate(speeds), forces)
 
     assert judged({}) is None and judged({}, forward) is None
     for axis in range(3):
@@ -114,6 +114,8 @@ def test_each_of_two_arms_has_its_own_limits_in_its_own_base(second):
             assert judged({f"workspace_{end}": bound}) is None, (axis, end)
     assert judged({"tool_speed": 0.49}, forward).reason is SafeReason.TOOL_SPEED_LIMIT
     assert judged({"tool_speed": 0.51}, forward) is None
+    assert judged({"contact_force": 49.0}, forces=[50.0, 50.0]).reason is SafeReason.CONTACT_FORCE_LIMIT
+    assert judged({"contact_force": 51.0}, forces=[50.0, 50.0]) is None
 
 
 def test_states_that_can_not_be_true_are_told_from_those_over_a_limit():

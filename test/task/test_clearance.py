@@ -154,6 +154,19 @@ def test_an_arm_without_collision_geometry_is_known_by_its_joints(panda):
         make_field(dataclasses.replace(task, goal=(0.45, 0.0, 0.2)), [bare(panda)])
 
 
+@pytest.mark.parametrize("yaw", [0.0, 0.7, -1.9])
+def test_the_far_end_of_a_long_box_is_near_wherever_the_box_is_turned(panda, yaw):
+    """The box above is pushed to the first joint, of which a point stands for the link, in a world that is turned."""
+    task = load_task("hit_and_push", {"object": {"position": [0.45, 0.2, 0.2]}, "goal": [0.45, 0.1, 0.2]})
+    wide = dataclasses.replace(task.object, half_extents=(0.46, 0.065, 0.2))
+    arm = dataclasses.replace(task.arms[0], starts=((0.45, 0.5, 0.2),))
+    field = make_field(dataclasses.replace(task, arms=(arm,), object=wide), [bare(panda)])
+    field = dataclasses.replace(field, goal=np.array([0.45, 0.0, 0.2]))
+    turn = pin.SE3(pin.utils.rotate("z", yaw), np.zeros(3))
+    found = approaches(turned(field, turn.rotation), [bare(panda)], [turn], [start_posture(arm, panda)])
+    assert {each.link for each in found if each.body == "object"} >= {"universe"}
+
+
 def test_the_board_is_below_the_object_s_way_on_a_table_that_leans():
     table = pin.SE3(pin.rpy.rpyToMatrix(0.2, -0.1, 0.0), np.array([0.4, 0.1, 0.3]))
     centre, travel = table.act(np.array([0.05, -0.02, 0.1])), table.rotation @ np.array([-0.2, 0.3, 0.05])
