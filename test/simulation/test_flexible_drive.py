@@ -219,7 +219,7 @@ def test_a_flexible_arm_s_true_jump_is_that_of_the_rigid_one(rigid, flexible):
     truth, answer = flexible[0].impacts[0], rigid[0].impacts[0]
     size = np.linalg.norm(answer.jump)
     assert np.linalg.norm(truth.jump - answer.jump) < 0.2 * size
-    # The amplitude counts, and a single cycle may lie where the swing crosses zero: the next five are a part of a swing.
+    # The amplitude counts, and one cycle may lie where the swing crosses zero: the next five are a part of a swing.
     begin = round(1e3 * truth.time_after)
     swinging = np.linalg.norm(flexible[1][begin : begin + 5] - answer.velocity_after, axis=1).max()
     assert swinging > 1.5 * np.linalg.norm(truth.velocity_after - answer.velocity_after)
