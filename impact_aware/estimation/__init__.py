@@ -9,7 +9,6 @@ from impact_aware.estimation.identification import (
     identify_restitution,
 )
 from impact_aware.estimation.registry import (
-    AGREEMENT,
     BOTH_SIDES,
     DEFAULT_ESTIMATOR,
     ESTIMATORS,
@@ -20,7 +19,6 @@ from impact_aware.estimation.result import BranchFit
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
 
 __all__ = [
-    "AGREEMENT",
     "BOTH_SIDES",
     "DEFAULT_ESTIMATOR",
     "ESTIMATORS",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.agreement import agreeing_fit, any_fit
 from impact_aware.estimation.both_sides import BothSides, fit_both_sides
 from impact_aware.estimation.polynomial import fit_polynomial, select
-from impact_aware.estimation.registry import AGREEMENT, BOTH_SIDES, DEFAULT_ESTIMATOR, Estimator, find_estimator
+from impact_aware.estimation.registry import BOTH_SIDES, DEFAULT_ESTIMATOR, Estimator, find_estimator
 from impact_aware.estimation.result import BranchFit
 from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
@@ -49,8 +48,7 @@ def estimate(
         times: (k,) s, increasing.
         positions: (k, n) or (k,) Joint positions, rad, or Cartesian ones, m; rows with NaN are left out.
         impact_time: s.
-        method: Name of an estimator, or one of your own; `both_sides` takes both velocities from one model, and
-            `agreement` falls back on it.
+        method: Name of an estimator, or one of your own; `both_sides` takes both velocities from one model.
         impact_time_error: Standard deviation of `impact_time`, s; it enters the standard errors through the slope.
         until: End of the usable record, such as the next impact, s; the last sample when None.
         before: How the velocity before is read, by all but `both_sides`.
@@ -61,12 +59,10 @@ def estimate(
     """
     stamps, values = _checked(times, positions, impact_time)
     since = stamps - impact_time
-    known = slice(None) if until is None else stamps < until
     if method == BOTH_SIDES:
+        known = slice(None) if until is None else stamps < until
         return _from_both_sides(fit_both_sides(since[known], values[known], impact_time_error), impact_time)
     settings = before or AnteImpactSettings()
-    if method == AGREEMENT:
-        return _by_agreement(since[known], values[known], impact_time, impact_time_error, settings)
     estimator = find_estimator(method) if isinstance(method, str) else method
     usable = since >= -5e-7 if until is None else (since >= -5e-7) & (stamps < until)
     if not np.any(usable):
@@ -75,37 +71,6 @@ def estimate(
     ante = fit_before(since, values, settings)
     name = method if isinstance(method, str) else type(method).__name__
     return _from_branches(name, ante, after, impact_time, impact_time_error)
-
-
-def _by_agreement(
-    since: Array, positions: Array, impact_time: float, error: float, settings: AnteImpactSettings
-) -> VelocityEstimate:
-    """Simple fits where they agree and are more exact than the model of both sides, else that, else any simple fit.
-
-    The velocity before is that of the polynomial, which an oscillation after the impact does not reach; of the model
-    of both sides where samples lack.
-    """
-    late = since >= -5e-7
-    try:
-        ante = fit_before(since, positions, settings)
-    except InvalidInputError:
-        return _from_both_sides(fit_both_sides(since, positions, error), impact_time)
-    after = agreeing_fit(since[late], positions[late], ante.velocity) if np.any(late) else None
-    simple = None if after is None else _from_branches(AGREEMENT, ante, after, impact_time, error)
-    try:
-        found = _from_both_sides(fit_both_sides(since, positions, error), impact_time)
-    except InvalidInputError:
-        if not np.any(late):
-            raise
-        return simple or _from_branches(AGREEMENT, ante, any_fit(since[late], positions[late]), impact_time, error)
-    if simple is not None and np.linalg.norm(simple.standard_error) < np.linalg.norm(found.standard_error):
-        return simple
-    return replace(
-        found,
-        velocity_before=ante.velocity,
-        velocity_before_error=np.hypot(ante.standard_error, ante.acceleration * error),
-        jump_std=None,
-    )
 
 
 def _from_branches(name: str, ante: BranchFit, after: BranchFit, impact_time: float, error: float) -> VelocityEstimate:

@@ -15,6 +15,12 @@ RINGING = (12.0, 60.0)
 DAMPING_RATIO = 0.03
 """Of their oscillation; the geometric mean of 0.01 and 0.1."""
 
+DAMPING_RATIOS = (0.015, 0.05, 0.15, 0.3)
+"""Damping ratios of oscillations that are compared in detail: a strong contact damps them too."""
+
+FINE_FREQUENCIES, SWING_RANK = 33, 24
+"""Frequencies of these oscillations, 1.5 Hz apart: over 0.2 s finer ones are not told apart; and columns for them."""
+
 STIFF, STIFF_DAMPING = (100.0, 250.0), 0.25
 """Frequencies of stiff joints, Hz, and their damping ratio: what they do after an impact is over within two periods."""
 
@@ -74,11 +80,11 @@ class MotionParts:
         self._begun = BEGUN**2 * sum(begun, np.zeros((len(times), len(times))))
         early = np.minimum(times[:, None], times)
         apart = np.abs(times[:, None] - times)
-        self._jerk = shaken(times)
+        self.jerk = shaken(times)
         self._pushed = early**3 / 3.0 + apart * early**2 / 2.0
         turns = _turns(band)
         lag = apart[..., None] * turns
-        self._under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / turns**2).mean(axis=-1)
+        self.under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / turns**2).mean(axis=-1)
 
     def given(self, noise: float, pushes: float = 0.0) -> Array:
         """Covariance (k, k) of what has no size to choose.
@@ -104,7 +110,7 @@ class MotionParts:
         step = _outer(0.5 * since[..., None] ** 2) if size.step else empty
         carried = _outer(carried_bends(since, self._band)) if size.carried else empty
         rattle = shaken(since) if size.rattle else empty
-        return self._jerk, self._under_way, started, step, carried, rattle
+        return self.jerk, self.under_way, started, step, carried, rattle
 
     def table(self, since: Array) -> Array:
         """The parts for times since the instant (k,), in rows (parts, k^2) in the order of `squares`."""
@@ -139,6 +145,22 @@ def started_swings(since: Array, band: tuple[float, float] = RINGING) -> Array:
     quick = since[..., None] * _STIFF
     quick = np.exp(-STIFF_DAMPING * quick) * np.sin(quick) / _STIFF / np.sqrt(len(_STIFF))
     return np.concatenate((swing, quick), axis=-1)
+
+
+def swing_basis(since: Array) -> Array:
+    """Columns (k, r) whose products are the covariance of the oscillations that begin at rest with 1 rad/s.
+
+    Oscillations of elastic joints have all frequencies of `RINGING` and the damping ratios `DAMPING_RATIOS`, those of stiff joints
+    are as in `started_swings`; only directions that hold some of their variance are kept.
+    """
+    turns = 2.0 * np.pi * np.linspace(*RINGING, FINE_FREQUENCIES)
+    phase = since[:, None] * turns
+    swing = np.sin(phase) / turns / np.sqrt(FINE_FREQUENCIES * len(DAMPING_RATIOS))
+    columns = [np.exp(-ratio * phase) * swing for ratio in DAMPING_RATIOS]
+    quick = since[:, None] * _STIFF
+    columns.append(np.exp(-STIFF_DAMPING * quick) * np.sin(quick) / _STIFF / np.sqrt(len(_STIFF)))
+    basis, lengths, _ = np.linalg.svd(np.hstack(columns), full_matrices=False)
+    return np.asarray(basis[:, :SWING_RANK] * lengths[:SWING_RANK])
 
 
 def ramp(since: Array, duration: float) -> Array:

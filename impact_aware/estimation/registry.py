@@ -33,10 +33,7 @@ DEFAULT_ESTIMATOR = "parabola"
 BOTH_SIDES = "both_sides"
 """Model of the samples on both sides of the impact (`estimation.both_sides`)."""
 
-AGREEMENT = "agreement"
-"""Simple fits where they agree, else `BOTH_SIDES` (`estimation.agreement`)."""
-
-OFFLINE_ESTIMATORS = (AGREEMENT, BOTH_SIDES, *ESTIMATORS)
+OFFLINE_ESTIMATORS = (BOTH_SIDES, *ESTIMATORS)
 """Names of all ways to the velocity after a recorded impact, the default first."""
 
 

@@ -11,7 +11,7 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, vector
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.estimate import AnteImpactSettings, estimate, position_at
-from impact_aware.estimation.registry import AGREEMENT, Estimator
+from impact_aware.estimation.registry import BOTH_SIDES, Estimator
 from impact_aware.robot import RobotModel
 
 
@@ -77,7 +77,7 @@ def trial_from_recording(
     contact: Contact,
     *,
     obstacle: FreeObject | None = None,
-    estimator: str | Estimator = AGREEMENT,
+    estimator: str | Estimator = BOTH_SIDES,
     until: float | None = None,
     before: AnteImpactSettings | None = None,
     least_error: float = 1e-3,

@@ -8,10 +8,9 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.agreement import agreeing_fit, any_fit
 from impact_aware.estimation.both_sides import fit_both_sides
 from impact_aware.estimation.estimate import AnteImpactSettings, fit_before
-from impact_aware.estimation.registry import AGREEMENT, BOTH_SIDES, ESTIMATORS
+from impact_aware.estimation.registry import BOTH_SIDES, ESTIMATORS
 from impact_aware.estimation.result import BranchFit
 from impact_aware.recordings.results import AnalyzedImpact
 
@@ -61,7 +60,7 @@ def curve_before(impact: AnalyzedImpact) -> FitCurve | None:
 def curve_after(impact: AnalyzedImpact) -> FitCurve | None:
     """The branch after the impact; None without an estimate, or when fitting again does not give the same one."""
     estimate = impact.estimate
-    if estimate is None or estimate.method not in (AGREEMENT, BOTH_SIDES, *ESTIMATORS):
+    if estimate is None or estimate.method not in (BOTH_SIDES, *ESTIMATORS):
         return None
     since, positions = _samples(impact)
     if estimate.method == BOTH_SIDES:
@@ -70,11 +69,7 @@ def curve_after(impact: AnalyzedImpact) -> FitCurve | None:
     # Half a microsecond of slack keeps the last sample of the estimate, whose stamp went through a subtraction.
     usable = (since >= min(start, 0.0) - 5e-7) & (since <= end + 5e-7)
     try:
-        if estimate.method == AGREEMENT:
-            found = agreeing_fit(since[usable], positions[usable], estimate.velocity_before)
-            fit = any_fit(since[usable], positions[usable]) if found is None else found
-        else:
-            fit = ESTIMATORS[estimate.method].fit(since[usable], positions[usable])
+        fit = ESTIMATORS[estimate.method].fit(since[usable], positions[usable])
     except InvalidInputError:
         return None
     return _curve(since, positions, fit, estimate.velocity_after)

@@ -14,7 +14,7 @@ SHORT = 0.1
 """Window after an impact below which little is known about the velocity after, s."""
 
 OF_BOTH_SIDES = 0.07
-"""The same of an estimator that looks at 80 ms at most, s."""
+"""Window after an impact below which `both_sides` knows little about the velocity after, s."""
 
 BRIEF = 0.15
 """Length of a recording below which no impact is found for sure, s."""

@@ -11,7 +11,7 @@ from typing import Any
 from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.estimation.registry import AGREEMENT, OFFLINE_ESTIMATORS
+from impact_aware.estimation.registry import BOTH_SIDES, OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.joint_columns import ColumnMap
 from impact_aware.parameters import described, shared
@@ -21,7 +21,7 @@ from impact_aware.table_options import TableOptions
 
 DEFAULT_DETECTOR = "adaptive_window"
 
-DEFAULT_ESTIMATOR = AGREEMENT
+DEFAULT_ESTIMATOR = BOTH_SIDES
 
 ALL = "all"
 

@@ -87,7 +87,7 @@ def test_a_kink_between_the_instants_that_are_weighed_bends_no_velocity(shift: f
 
 def test_stiff_joints_are_known_better_than_swinging_ones() -> None:
     errors = [fit_both_sides(*_since(recorded(500.0, 4, swing)), 1e-4).after_std.max() for swing in (0.0, 0.9)]
-    assert errors[0] < 0.3 * errors[1]
+    assert errors[0] < 0.5 * errors[1]
 
 
 def _since(record: tuple[Array, Array, float]) -> tuple[Array, Array]:
@@ -113,12 +113,39 @@ def test_the_fit_runs_through_the_samples() -> None:
     assert np.abs(fit.residuals).max() < 3e-5
 
 
-@pytest.mark.parametrize(("begin", "end", "words"), [(0.231, 0.5, "3 before"), (0.0, 0.269, "4 after")])
-def test_too_few_samples_on_one_side_are_told(begin: float, end: float, words: str) -> None:
+@pytest.mark.parametrize(("begin", "end", "words"), [(0.231, 0.5, "3 before"), (0.0, 0.264, "3 after")])
+def test_too_few_samples_on_one_side_are_refused(begin: float, end: float, words: str) -> None:
     times = np.arange(0.0, 0.5, 0.005)
     kept = (times > begin) & (times < end)
     with pytest.raises(InvalidInputError, match=words):
         fit_both_sides(times[kept] - 0.2477, motion(times[kept], 0.2477, 0.0), 1e-4)
+
+
+def left_alone(pull: float, bounce: float = 0.0) -> tuple[Array, Array]:
+    """Joints that swing after the impact, are pulled back at a rate of `pull`, 1/s, or hit again `bounce` s later."""
+    times = np.arange(-0.2, 0.3, 1e-3)
+    turn = 2.0 * np.pi * np.array([30.0, 38.0, 45.0])
+    positions = np.where(times[:, None] < 0.0, BEFORE * times[:, None], 0.0)
+    late = np.maximum(times, 0.0)[:, None]
+    positions += (BEFORE + JUMP) * (late if pull == 0.0 else (1.0 - np.exp(-pull * late)) / pull)
+    for start in (0.0, bounce)[: 2 if bounce else 1]:
+        since = np.maximum(times - start, 0.0)[:, None]
+        positions += 0.5 * JUMP * np.exp(-22.0 * since) * np.sin(turn * since) / turn
+    return times, positions + 1e-5 * np.random.default_rng(0).standard_normal(positions.shape)
+
+
+@pytest.mark.parametrize(
+    ("pull", "bounce", "most"),
+    # Parts of the jump. Shaken again, the arm is known as well as a parabola over 150 ms averages its oscillation.
+    [(0.0, 0.0, 0.01), (0.0, 0.07, 0.04), (25.0, 0.0, 0.2)],
+    ids=["free", "shaken", "controlled"],
+)
+def test_a_free_arm_is_known_better_than_a_controlled_one(pull: float, bounce: float, most: float) -> None:
+    fit = fit_both_sides(*left_alone(pull, bounce), 4e-4)
+    off = fit.after - BEFORE - JUMP
+    assert np.linalg.norm(off) < most * np.linalg.norm(JUMP)
+    assert (np.abs(off) < 4.0 * fit.after_std).all()
+    assert np.linalg.norm(fit.after_std) < (0.05 if pull == 0.0 else 0.3) * np.linalg.norm(JUMP)
 
 
 @pytest.mark.parametrize(("at", "time"), [(0.05, 0.02), (0.03, 0.09)])

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.contact.geometry import Contact, FreeObject
-from impact_aware.estimation import AGREEMENT, AnteImpactSettings, ImpactTrial, estimate, trial_from_recording
+from impact_aware.estimation import BOTH_SIDES, AnteImpactSettings, ImpactTrial, estimate, trial_from_recording
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error, relative_error, relative_error_of_sum
 from impact_aware.estimation.online import OnlineEstimation
 from impact_aware.estimation.polynomial import fit_polynomial
@@ -154,8 +154,9 @@ def test_a_recording_becomes_a_trial():
     contact = Contact("tool", (0.0, 0.0, 1.0))
     made = trial_from_recording(TIMES, positions, 0.2, contact, obstacle=ball, least_error=5e-3)
     # Trials are made offline: by default with its estimator, not with the nodes' one, which `estimate` takes.
-    found = estimate(TIMES, positions, 0.2, method=AGREEMENT)
-    assert abs(found.velocity_after[0] - 0.1) < 3.0 * found.standard_error[0] < 1e-3
+    found = estimate(TIMES, positions, 0.2, method=BOTH_SIDES)
+    # Of one joint alone, a controller may be at work.
+    assert abs(found.velocity_after[0] - 0.1) < 3.0 * found.standard_error[0] < 0.015
     assert made.obstacle is ball and made.contact is contact
     assert made.q[0] == pytest.approx(0.7, abs=1e-4)
     np.testing.assert_array_equal(made.velocity_before, found.velocity_before)

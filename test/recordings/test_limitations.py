@@ -47,7 +47,7 @@ def test_short_windows_and_no_estimate():
     window = (short.time, short.time + 0.05)
     found = told(make_analysis(make_impact(index=1, estimate=replace(estimate, window=window)), make_impact(index=2)))
     assert found["the velocity after as well as elsewhere"].impacts == (1,)
-    # `both_sides` looks at 80 ms at most: where that much follows there is nothing to warn of.
+    # `both_sides` needs 70 ms: where that much follows there is nothing to warn of.
     for end, warned in ((0.079, ()), (0.05, (1,))):
         longest = replace(estimate, method="both_sides", window=(short.time - 0.06, short.time + end))
         found = told(make_analysis(make_impact(index=1, estimate=longest), make_impact(index=2)))

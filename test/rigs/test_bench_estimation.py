@@ -32,4 +32,4 @@ def test_the_default_is_never_much_worse_than_the_best_single_estimator():
     }
     for figures in bench_estimators(classes, 0).values():
         assert figures["default_over_best"] < 1.3
-        assert figures["estimators"]["agreement"]["within_two_errors"] > 0.85
+        assert figures["estimators"]["both_sides"]["within_two_errors"] > 0.85

@@ -13,7 +13,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, NoSolutionError
-from impact_aware.estimation import AGREEMENT, OFFLINE_ESTIMATORS, estimate
+from impact_aware.estimation import BOTH_SIDES, OFFLINE_ESTIMATORS, estimate
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.recordings.bag import Bag
@@ -171,9 +171,9 @@ def bench_estimators(classes: dict[str, list[KnownImpact]], seed: int) -> dict[s
     table: dict[str, Any] = {}
     for name, impacts in classes.items():
         figures = {method: _figures(method, impacts, seed) for method in OFFLINE_ESTIMATORS}
-        singles = {method: own["median"] for method, own in figures.items() if method != AGREEMENT}
+        singles = {method: own["median"] for method, own in figures.items() if method != BOTH_SIDES}
         best = min(singles, key=lambda method: singles[method])
-        ratio = max(figures[AGREEMENT]["median"], EXACT) / max(singles[best], EXACT)
+        ratio = max(figures[BOTH_SIDES]["median"], EXACT) / max(singles[best], EXACT)
         table[name] = {"impacts": len(impacts), "best": best, "default_over_best": ratio, "estimators": figures}
     return table
 

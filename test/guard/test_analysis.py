@@ -1,0 +1,58 @@
+"""Work of an analysis: covariances that are factorised per estimate, and tests per candidate."""
+
+import numpy as np
+import pytest
+
+from impact_aware.estimation.both_sides import fit_both_sides
+from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.kink_finder import KinkFinder
+
+MOST_FACTORS = 28
+"""Covariances of an estimate: 14 motions at two levels of the noise; instants and other hypotheses share them."""
+
+MOST_CALLS = 24_000
+"""Python calls of that estimate."""
+
+MOST_TESTS_PER_KNOCK = 13
+"""Tests by likelihoods per knock: some of the oscillation after it are tested as well, each three times at most."""
+
+
+@pytest.fixture(scope="module")
+def knocks():
+    """Times (k,) and positions (k, 7) of 8 s at 200 Hz with 16 knocks, after which joints swing."""
+    rng = np.random.default_rng(3)
+    times = np.arange(0.0, 8.0, 0.005)
+    positions = 0.1 * np.sin(np.outer(times, np.linspace(0.8, 1.6, 7)))
+    for at in np.linspace(0.4, 7.4, 16):
+        since = np.maximum(times - at, 0.0)[:, None]
+        jump, turn = rng.uniform(-0.6, 0.6, 7), 2.0 * np.pi * rng.uniform(18.0, 40.0, 7)
+        positions += jump * (1.0 - np.exp(-12.0 * since)) / 12.0 * np.exp(-2.0 * since)
+        positions += 0.5 * jump / turn * np.exp(-0.05 * turn * since) * np.sin(turn * since)
+    return times, positions + 1e-5 * rng.standard_normal(positions.shape)
+
+
+def test_an_estimate_factorises_each_covariance_once(knocks, calls, monkeypatch):
+    times, positions = knocks
+    near = np.abs(times - 0.4) < 0.2
+    count = 0
+    cholesky = np.linalg.cholesky
+
+    def counted(matrix):
+        nonlocal count
+        count += 1 if matrix.ndim == 2 else len(matrix)
+        return cholesky(matrix)
+
+    monkeypatch.setattr(np.linalg, "cholesky", counted)
+    # With so small an error of the time, one search finds the instant.
+    spent = calls(lambda: fit_both_sides(times[near] - 0.4, positions[near], 1e-6))
+    assert 0 < count <= MOST_FACTORS
+    assert spent <= MOST_CALLS
+
+
+def test_tests_per_knock(knocks):
+    times, positions = knocks
+    finder = KinkFinder(0.005, lambda posture: None)
+    finder.feed(ArmSamples(times, positions))
+    finder.finish()
+    assert sum(judged.is_jump for judged in finder.judged) >= 14
+    assert finder.tests <= MOST_TESTS_PER_KNOCK * 16
