@@ -21,7 +21,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
-RINGING = 0.015
+REARM_TIME = 0.015
 """After contact was lost the next impact may come soon, but not while the arm still rings from the last one, s."""
 
 _REMEMBERED = 16
@@ -159,7 +159,7 @@ class ImpactWatch:
     def update(self, sample: JointSample) -> list[WatchEvent]:
         """Take the next sample in; what becomes known with it, the impact before what follows from it."""
         found: list[WatchEvent] = []
-        if self._rearm and sample.time - self._last_made >= RINGING:
+        if self._rearm and sample.time - self._last_made >= REARM_TIME:
             self._rearm = False
             self.detector.rearm()
         event = self._without_ringing(self.detector.update(sample), sample)

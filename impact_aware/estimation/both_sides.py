@@ -23,8 +23,7 @@ from scipy.linalg import solve_triangular
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.motion_parts import MotionParts, ramp, swing_basis
-from impact_aware.estimation.part_choices import CONTACT_TIMES as SHORT_CONTACT_TIMES
-from impact_aware.estimation.part_choices import LONG_CONTACT_TIMES
+from impact_aware.estimation.priors import CONTACT_TIME_SCALE, TOUCHING_TWICE
 from impact_aware.estimation.sample_noise import noise_of
 
 BEFORE, AFTER = 0.060, 0.150
@@ -35,12 +34,6 @@ LEAST_BEFORE, LEAST_AFTER = 5, 5
 
 MOST_SAMPLES = 60
 """Number of samples to which fast recordings are averaged: the effort grows with its third power."""
-
-CONTACT_TIMES = (*SHORT_CONTACT_TIMES, *LONG_CONTACT_TIMES)
-"""Candidates for the time in which a contact changes the velocity, s; the longest ones are tips that touch twice."""
-
-CONTACT_TIME_SCALE = 0.005
-"""Time over which the prior of a contact time falls by a factor e, s: double touches count as one contact here."""
 
 STARTED = (0.05, 0.2, 0.6, 1.5)
 """Candidates for the velocity of the oscillation that the impact starts, rad/s."""
@@ -229,9 +222,9 @@ class _Weighing:
         self._samples, self._instants = samples, instants
         since = np.maximum(samples.times[:, None] - instants, 0.0)
         self._steps = 0.5 * since**2
-        self._ramps = np.stack([ramp(since, duration) for duration in CONTACT_TIMES], axis=-1)
+        self._ramps = np.stack([ramp(since, duration) for duration in TOUCHING_TWICE], axis=-1)
         self._swings = np.stack([swing_basis(column) for column in since.T], axis=1)
-        shape = (len(CHOICES), len(instants), len(CONTACT_TIMES), len(samples.noise))
+        shape = (len(CHOICES), len(instants), len(TOUCHING_TWICE), len(samples.noise))
         self._scores = np.empty(shape)
         # Mean and variance of the velocity before, of that after, and of the jump.
         self._means, self._variances = np.empty((3, *shape)), np.empty((3, *shape))
@@ -248,7 +241,7 @@ class _Weighing:
             # The sizes are each joint's own, while regime, instant and duration are those of all joints.
             self._weights[own] = shares / shares.sum(axis=0)
         table = np.stack(totals) - 0.5 * (instants[:, None] / time_error) ** 2
-        table -= np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE
+        table -= np.array(TOUCHING_TWICE) / CONTACT_TIME_SCALE
         common = np.exp(table - table.max())
         self._weights *= (common / common.sum())[regimes][..., None]
 
@@ -325,9 +318,7 @@ class _Weighing:
         stds = np.sqrt(np.einsum("ctdn,wctdn->wn", self._weights, self._variances + apart))
         left = np.stack(list(self._left()), axis=1)
         samples = self._samples
-        return BothSides(
-            means[0], stds[0], means[1], stds[1], stds[2], samples.times, samples.positions - left, left
-        )
+        return BothSides(means[0], stds[0], means[1], stds[1], stds[2], samples.times, samples.positions - left, left)
 
     def _left(self) -> Iterator[Array]:
         """Noise (k,) of each joint's samples by its likeliest hypothesis, rad."""

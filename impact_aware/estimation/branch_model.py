@@ -3,7 +3,7 @@
 Around an instant each joint's positions are modelled as a Gaussian process of these independent parts:
 
 - position, velocity and acceleration, about which nothing is known, and a jerk that is white noise;
-- the oscillation of elastic joints that is under way: damped sines of all frequencies in `RINGING`;
+- the oscillation of elastic joints that is under way: damped sines of all frequencies in `RINGING_BAND`;
 - a step of the acceleration at the instant, as a command makes it at the links, or at motors that elastic joints
   connect to them: the links follow later, and swing;
 - after an impact a jump dv of the velocity, by a force that is half a sine of the contact time D, and the oscillation
@@ -18,30 +18,31 @@ With everything but the instant linear and Gaussian, likelihoods are closed (Ras
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product, starmap
 
 import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branches import Branches
-from impact_aware.estimation.jump_gain import gains_of_jumps, log_mean
-from impact_aware.estimation.marginals import common_jump, marginals
-from impact_aware.estimation.motion_parts import RINGING, MotionParts, Sizes, ramp
-from impact_aware.estimation.part_choices import (
+from impact_aware.estimation.marginals import common_jump, gains_of_jumps, log_mean, marginals
+from impact_aware.estimation.motion_parts import MotionParts, ramp
+from impact_aware.estimation.priors import (
     AT_CARRIED,
     AT_KINKS,
     AT_STEPS,
     BEFORE,
     CONTACT_TIME_SCALE,
-    CONTACT_TIMES,
+    HARD,
     JERKS,
     JUMPS,
-    LONG_CONTACT_TIMES,
     PLAIN,
+    RINGING_BAND,
     STARTED,
     STEPS,
+    TOUCHING_TWICE,
     UNDER_WAY,
+    Sizes,
     squares_of,
     without_drive,
 )
@@ -81,6 +82,37 @@ FINE = 40
 """Candidates for the instant there."""
 
 
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """What the samples around an instant tell.
+
+    Attributes:
+        time: Of the impact, if it is one, s.
+        time_std: Its standard error, s.
+        jump: (n,) Of the velocity, rad/s.
+        jump_std: (n,) Its standard error, rad/s.
+        smooth: Log likelihood without anything but the motion and an oscillation under way.
+        plain: The same without an oscillation under way.
+        step: With a step of the acceleration.
+        step_time: Where that or `carried` is, whichever is likelier, s.
+        kink: With a jump of the velocity.
+        carried: With a step of the motors' acceleration that elastic joints pass on.
+        spoilt: As `smooth`, with one sample that is wrong; minus infinity where it was not needed.
+    """
+
+    time: float
+    time_std: float
+    jump: Array
+    jump_std: Array
+    smooth: float
+    plain: float
+    step: float
+    step_time: float
+    kink: float
+    carried: float = -np.inf
+    spoilt: float = -np.inf
+
+
 class BranchModel:
     """The samples around one instant."""
 
@@ -91,7 +123,7 @@ class BranchModel:
         noise: Array,
         impulse_response: Array | None = None,
         pushes: Array | None = None,
-        band: tuple[float, float] = RINGING,
+        band: tuple[float, float] = RINGING_BAND,
         earlier: Sequence[float] = (),
         scales: Array | None = None,
     ) -> None:
@@ -134,9 +166,9 @@ class BranchModel:
         self.values = positions - fitted
         known = np.ones(len(times)) if scales is None else scales
         self.parts = MotionParts(self.times, band, [jump - self.origin for jump in earlier], known[outside])
-        self._durations = CONTACT_TIMES if pushes is None else CONTACT_TIMES + LONG_CONTACT_TIMES
+        self._durations = HARD if pushes is None else TOUCHING_TWICE
         # Of those that differ most, for sizes that are only looked for.
-        self._some_durations = CONTACT_TIMES[1::2] if pushes is None else CONTACT_TIMES[1::2] + LONG_CONTACT_TIMES[-1:]
+        self._some_durations = HARD[1::2] if pushes is None else HARD[1::2] + TOUCHING_TWICE[-1:]
 
     def without_event(self) -> float:
         """Log likelihood of the samples where nothing happens, joints ringing or not."""

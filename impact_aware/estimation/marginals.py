@@ -7,12 +7,15 @@ its right sides beside it, where separate calls for the solution and the determi
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numba import types
+from scipy.linalg import solve_triangular
 
 from impact_aware.arrays import Array
 from impact_aware.compiled import DENSE_MATRIX, INDEX, MATRIX, NOTHING, compiled
+from impact_aware.estimation.priors import JUMPS
 
 TABLES = types.Array(types.float64, 3, "A", readonly=True)
 DENSE_TABLES = types.Array(types.float64, 3, "C")
@@ -176,3 +179,54 @@ def _fill_common(
             gains[place, kind] = gain
             for joint in range(series):
                 stds[place, joint, kind] = math.sqrt(stds[place, joint, kind])
+
+
+def log_mean(values: Array) -> Array:
+    """Logarithm of the mean, over the first axis, of what these are the logarithms of."""
+    top = values.max(axis=0)
+    return np.asarray(top + np.log(np.exp(values - top).mean(axis=0)))
+
+
+def gains_of_jumps(products: Array, norms: Array) -> Array:
+    """What a jump of each standard deviation of `JUMPS` adds to the log likelihoods (t, n, d): (jumps, t, n, d)."""
+    squared = np.array(JUMPS)[:, None, None, None] ** 2
+    share = 1.0 + squared * norms
+    return np.asarray(0.5 * (squared * products**2 / share - np.log(share)))
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """The process, solved.
+
+    Attributes:
+        factor: Lower Cholesky factor of the covariance of the samples, what is not known aside.
+        basis: Orthonormal, of what the factor makes of that.
+        left: What it makes of the data, less that.
+        score: Log likelihood of the data, up to a constant.
+        misfit: Sum of the squares of the data in standard deviations.
+    """
+
+    factor: Array
+    basis: Array
+    left: Array
+    score: float
+    misfit: float
+
+    def whitened(self, columns: Array) -> Array:
+        """What the factor makes of other columns, less what is not known."""
+        white = solve_triangular(self.factor, columns, lower=True, check_finite=False)
+        return np.asarray(white - self.basis @ (self.basis.T @ white))
+
+
+def whiten(covariance: Array, columns: Array) -> Whitened:
+    """The process of a covariance (k, k); columns (k, f + 1) are what nothing is known of and, last, the data.
+
+    Rasmussen and Williams 2006, 2.7.
+    """
+    factor = np.asarray(np.linalg.cholesky(covariance), dtype=float)
+    white = solve_triangular(factor, columns, lower=True, check_finite=False)
+    basis, rest = np.linalg.qr(white[:, :-1])
+    left = white[:, -1] - basis @ (basis.T @ white[:, -1])
+    misfit = float(left @ left)
+    determinant = np.log(np.diag(factor)).sum() + np.log(np.abs(np.diag(rest))).sum()
+    return Whitened(factor, basis, left, -0.5 * misfit - float(determinant), misfit)

@@ -3,57 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from impact_aware.arrays import Array
-
-RINGING = (12.0, 60.0)
-"""Lowest and highest frequency of elastic joints, where nothing is known of those of the arm, Hz."""
-
-DAMPING_RATIO = 0.03
-"""Of their oscillation; the geometric mean of 0.01 and 0.1."""
-
-DAMPING_RATIOS = (0.015, 0.05, 0.15, 0.3)
-"""Damping ratios of oscillations that are compared in detail: a strong contact damps them too."""
-
-FINE_FREQUENCIES, SWING_RANK = 33, 24
-"""Frequencies of these oscillations, 1.5 Hz apart: over 0.2 s finer ones are not told apart; and columns for them."""
-
-STIFF, STIFF_DAMPING = (100.0, 250.0), 0.25
-"""Frequencies of stiff joints, Hz, and their damping ratio: what they do after an impact is over within two periods."""
-
-BEGUN = 0.5
-"""Velocity of the oscillation that an earlier jump began, rad/s."""
+from impact_aware.estimation.priors import (
+    ALL,
+    BEGUN,
+    DAMPING_RATIO,
+    DAMPING_RATIOS,
+    FINE_FREQUENCIES,
+    RINGING_BAND,
+    STIFF,
+    STIFF_DAMPING,
+    SWING_RANK,
+    Sizes,
+    squares,
+)
 
 _STIFF = 2.0 * np.pi * np.geomspace(*STIFF, 4)
 _FREQUENCIES = 17
-
-
-@dataclass(frozen=True, eq=False)
-class Sizes:
-    """Sizes of one joint's parts, all but noise and jump; told apart by identity, as they are looked up often.
-
-    Attributes:
-        jerk: Spectral density of the jerk, rad^2/s^5.
-        under_way: Velocity of an oscillation under way, rad/s.
-        started: Velocity of an oscillation that the impact starts, rad/s.
-        step: Standard deviation of a step of the acceleration, rad/s^2.
-        carried: Standard deviation of a step of the motors' acceleration, rad/s^2.
-        rattle: Spectral density of a jerk from the instant on, rad^2/s^5.
-    """
-
-    jerk: float
-    under_way: float = 0.0
-    started: float = 0.0
-    step: float = 0.0
-    carried: float = 0.0
-    rattle: float = 0.0
-
-
-ALL = Sizes(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-"""Every part at size one."""
 
 
 class MotionParts:
@@ -62,7 +31,7 @@ class MotionParts:
     def __init__(
         self,
         times: Array,
-        band: tuple[float, float] = RINGING,
+        band: tuple[float, float] = RINGING_BAND,
         earlier: Sequence[float] = (),
         scales: Array | None = None,
     ) -> None:
@@ -117,11 +86,6 @@ class MotionParts:
         return np.stack([part.ravel() for part in self._parts(since)])
 
 
-def squares(size: Sizes) -> tuple[float, ...]:
-    """What the covariance of each part is multiplied with, in the order of `Sizes`."""
-    return (size.jerk, size.under_way**2, size.started**2, size.step**2, size.carried**2, size.rattle)
-
-
 def shaken(times: Array) -> Array:
     """Covariance (..., k, k) of positions at times (..., k) after a jerk of density one began."""
     early = np.minimum(times[..., :, None], times[..., None, :])
@@ -137,7 +101,7 @@ def _turns(band: tuple[float, float]) -> Array:
     return 2.0 * np.pi * np.linspace(*band, _FREQUENCIES)
 
 
-def started_swings(since: Array, band: tuple[float, float] = RINGING) -> Array:
+def started_swings(since: Array, band: tuple[float, float] = RINGING_BAND) -> Array:
     """Oscillations (..., k, f) that begin with a velocity, of elastic and of stiff joints, 1 rad/s of either."""
     turns = _turns(band)
     swing = since[..., None] * turns
@@ -150,10 +114,10 @@ def started_swings(since: Array, band: tuple[float, float] = RINGING) -> Array:
 def swing_basis(since: Array) -> Array:
     """Columns (k, r) whose products are the covariance of the oscillations that begin at rest with 1 rad/s.
 
-    Oscillations of elastic joints have all frequencies of `RINGING` and the damping ratios `DAMPING_RATIOS`, those of stiff joints
-    are as in `started_swings`; only directions that hold some of their variance are kept.
+    Oscillations of elastic joints have all frequencies of `RINGING_BAND` and the damping ratios `DAMPING_RATIOS`, those
+    of stiff joints are as in `started_swings`; only directions that hold some of their variance are kept.
     """
-    turns = 2.0 * np.pi * np.linspace(*RINGING, FINE_FREQUENCIES)
+    turns = 2.0 * np.pi * np.linspace(*RINGING_BAND, FINE_FREQUENCIES)
     phase = since[:, None] * turns
     swing = np.sin(phase) / turns / np.sqrt(FINE_FREQUENCIES * len(DAMPING_RATIOS))
     columns = [np.exp(-ratio * phase) * swing for ratio in DAMPING_RATIOS]
@@ -172,7 +136,7 @@ def ramp(since: Array, duration: float) -> Array:
     return np.where(since < duration, during, since - 0.5 * duration)
 
 
-def carried_bends(since: Array, band: tuple[float, float] = RINGING) -> Array:
+def carried_bends(since: Array, band: tuple[float, float] = RINGING_BAND) -> Array:
     """What a step of the motors' acceleration by 1 rad/s^2 adds to the links' positions (..., 1 + f).
 
     Without elasticity, then by joints of each frequency w and damping ratio z: the spring's deflection d obeys

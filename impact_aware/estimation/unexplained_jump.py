@@ -25,18 +25,11 @@ import pinocchio as pin
 from scipy.interpolate import CubicSpline
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.jump_gain import log_mean
+from impact_aware.estimation.marginals import Whitened, log_mean, whiten
 from impact_aware.estimation.motion_parts import ramp, shaken
-from impact_aware.estimation.part_choices import JUMPS, STEPS
+from impact_aware.estimation.priors import CONTACT_TIME_SCALE, CONTACT_TIMES, JUMPS, STEPS
 from impact_aware.estimation.sample_noise import Noise
-from impact_aware.estimation.whitened import Whitened, whiten
 from impact_aware.robot import RobotModel
-
-CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007, 0.011, 0.016, 0.024, 0.036)
-"""Candidates for the time in which a contact changes the velocity, s."""
-
-CONTACT_TIME_SCALE = 0.006
-"""Time over which the prior of a contact time falls by a factor e, s."""
 
 DRIFT = 50.0
 """Spectral density of the jerk of what changes slowly, rad^2/s^5."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branches import Branches
+from impact_aware.estimation.branch_model import Branches
 from impact_aware.estimation.unexplained_jump import UnexplainedJump
 
 SURE, AGAIN = 12.0, float(np.log(30.0 * 20.0))

@@ -13,8 +13,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import TOUCHES, BranchModel
-from impact_aware.estimation.motion_parts import RINGING
-from impact_aware.estimation.part_choices import LONG_CONTACT_TIMES
+from impact_aware.estimation.priors import RINGING_BAND, TOUCHING_TWICE
 from impact_aware.estimation.sample_noise import Noise, noise_of
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.candidate import AGAIN, SMALLEST, STEEPEST, SURE, Candidate
@@ -331,18 +330,18 @@ class KinkFinder:
         far = np.stack((mean_speed(first, early), mean_speed(late, len(stamps) - 1)))
         white = noise.at(mean)
         scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
-        model = BranchModel(stamps, places, white, response, None, RINGING, earlier, scales)
+        model = BranchModel(stamps, places, white, response, None, RINGING_BAND, earlier, scales)
         guess = min(max(instant, low), high)
         branches = model.judge(low, high, guess)
         candidate = Candidate(instant, branches, speed, far, max(period, gap), sure, gap=gap)
         # Without torques it tells weak jumps from the ringing of the one before only.
         if self._momentum is not None and (sure == AGAIN or (self._momentum.has_torques and candidate.gain > 0.0)):
             search_in = (low, high, guess)
-            explained, freed = self._momentum.judge(near, white, response, RINGING, search_in, earlier, scales)
+            explained, freed = self._momentum.judge(near, white, response, RINGING_BAND, search_in, earlier, scales)
             candidate = replace(candidate, explained=explained, driven=bool(freed.pushes.any()))
             model = model if candidate.told is branches else freed
         # Closer than the longest contact that is looked for, one contact and two are the same.
-        closest = max(closest, LONG_CONTACT_TIMES[-1]) if earlier else closest
+        closest = max(closest, TOUCHING_TWICE[-1]) if earlier else closest
         if candidate.is_jump and (np.abs(jumps - candidate.told.time) < closest).any():
             return None
         if refine:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branch_model import BranchModel
-from impact_aware.estimation.branches import Branches
+from impact_aware.estimation.branch_model import Branches, BranchModel
 from impact_aware.estimation.explained_motion import explain_motion, momentum_mixing
 from impact_aware.estimation.sample_noise import Noise, noise_of, without_spikes
 from impact_aware.estimation.unexplained_jump import UnexplainedJumps, held_up

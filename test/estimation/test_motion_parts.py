@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from impact_aware.estimation.motion_parts import (
-    DAMPING_RATIO,
-    RINGING,
-    MotionParts,
-    Sizes,
-    carried_bends,
-    squares,
-    started_swings,
-)
+from impact_aware.estimation.motion_parts import MotionParts, carried_bends, started_swings
+from impact_aware.estimation.priors import DAMPING_RATIO, RINGING_BAND, Sizes, squares
 
 
 @pytest.mark.parametrize("column", [1, 9, 17])
 def test_a_step_of_the_motor_reaches_the_link_through_its_spring(column: int) -> None:
     """Link: x'' = w^2 (y - x) + 2 z w (y' - x'), motor: y'' = 1, both from rest."""
-    turn = 2.0 * np.pi * np.linspace(*RINGING, 17)[column - 1]
+    turn = 2.0 * np.pi * np.linspace(*RINGING_BAND, 17)[column - 1]
 
     def slopes(time: float, state: list[float]) -> list[float]:
         link, speed = state

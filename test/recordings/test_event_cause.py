@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from impact_aware.estimation.branches import Branches
+from impact_aware.estimation.branch_model import Branches
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.candidate import AGAIN, SURE, Candidate
 from impact_aware.recordings.command_track import CommandTrack

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branch_model import BranchModel
-from impact_aware.estimation.branches import Branches
+from impact_aware.estimation.branch_model import Branches, BranchModel
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.estimation.sample_noise import noise_of, quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples

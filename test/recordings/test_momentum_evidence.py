@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branches import Branches
+from impact_aware.estimation.branch_model import Branches
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.kink_finder import KinkFinder
 from impact_aware.robot import RobotModel

@@ -10,7 +10,7 @@ import pytest
 from driven_motion import HIT, TIMES, recorded
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branches import Branches
+from impact_aware.estimation.branch_model import Branches
 from impact_aware.estimation.unexplained_jump import UnexplainedJump, UnexplainedJumps
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.candidate import SURE, Candidate
