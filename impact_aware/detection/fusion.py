@@ -10,13 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from impact_aware.detection.acceleration import AccelerationDetector, AccelerationParameters
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import JointSample
 from impact_aware.detection.momentum_observer import MomentumObserverDetector, MomentumObserverParameters
 from impact_aware.detection.motion_window import DropCounts
-from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
+from impact_aware.detection.papers import (
+    AccelerationDetector,
+    AccelerationParameters,
+    TorqueResidualDetector,
+    TorqueResidualParameters,
+)
 from impact_aware.detection.windowed_detector import Parameters, WindowedDetector, ranged
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel

@@ -14,9 +14,9 @@ from impact_aware.detection.completion import CompletionDetector, ContactComplet
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.expectation import ExpectationClassifier, Verdict
+from impact_aware.detection.papers import SensitiveJointDetector
 from impact_aware.detection.ring import Ring
 from impact_aware.detection.ringing import RingingTest
-from impact_aware.detection.sensitive_joint import SensitiveJointDetector
 from impact_aware.errors import InvalidInputError
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from impact_aware.detection.acceleration import AccelerationDetector, AccelerationParameters
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.fusion import FusionDetector, FusionParameters
 from impact_aware.detection.momentum_observer import MomentumObserverDetector, MomentumObserverParameters
-from impact_aware.detection.sensitive_joint import SensitiveJointDetector, SensitiveJointParameters
-from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
+from impact_aware.detection.papers import (
+    AccelerationDetector,
+    AccelerationParameters,
+    SensitiveJointDetector,
+    SensitiveJointParameters,
+    TorqueResidualDetector,
+    TorqueResidualParameters,
+)
 from impact_aware.errors import InvalidInputError, UnknownNameError
 
 _CLASSES: tuple[tuple[type[Any], type[Any]], ...] = (

@@ -9,7 +9,7 @@ from scipy import stats
 from sliders import two_sliders
 
 from impact_aware.detection import JointSample, make_detector
-from impact_aware.detection.sensitive_joint import impact_sensitivity
+from impact_aware.detection.papers import impact_sensitivity
 from impact_aware.detection.tuning import _second_maxima, _threshold, measure_source, tune
 from impact_aware.detection.windowed_detector import WindowParameters, joint_mask, per_joint
 from impact_aware.errors import InvalidInputError

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.detection import DETECTORS, JointSample, make_detector
-from impact_aware.detection.sensitive_joint import impact_sensitivity
+from impact_aware.detection.papers import impact_sensitivity
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import AdaptiveWindowDetector, JointSample
-from impact_aware.detection.sensitive_joint import impact_sensitivity
+from impact_aware.detection.papers import impact_sensitivity
 from impact_aware.estimation.oscillation import OscillationEstimator
 from impact_aware.experiments.arm_controllers import PressingForce
 from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, FlexibleJointRun

@@ -1,0 +1,351 @@
+"""Detectors of the papers, which the adaptive window and the momentum observer are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.contact.geometry import unit_vector
+from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
+from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.ring import Ring, median_row
+from impact_aware.detection.windowed_detector import (
+    Finding,
+    PerJoint,
+    WindowedDetector,
+    WindowParameters,
+    finite_row,
+    joint_mask,
+    per_joint,
+    ranged,
+    ranged_per_joint,
+    sample_row,
+)
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+SOURCES = ("position", "velocity")
+
+
+@dataclass(frozen=True)
+class AccelerationParameters(WindowParameters):
+    """Parameters of the acceleration detector.
+
+    Attributes:
+        threshold: Acceleration that is an impact, rad/s^2, one or per joint.
+        joints: Indices of the joints to watch; None for all.
+        source: `position` or `velocity`, the signal that is differenced.
+        half_width: s, half the width of the central difference, sampling periods.
+        confirmation_share: Share of the threshold that the next sample must reach with the same sign; 0 confirms
+            nothing, so that a glitch of one sample is an impact.
+    """
+
+    threshold: PerJoint = ranged_per_joint(45.0)
+    joints: tuple[int, ...] | None = None
+    source: str = ranged("position", "one of " + ", ".join(SOURCES), lambda value: value in SOURCES)
+    half_width: int = ranged(2, "at least 1", lambda value: value >= 1)
+    confirmation_share: float = ranged(0.4, "0 to 1", lambda value: 0.0 <= value <= 1.0)
+
+
+class AccelerationDetector(WindowedDetector):
+    """Joint acceleration by central differences over a threshold: Rey Arias 2024, section IV-A.
+
+    The joints are watched in parallel, the earliest counts (Rey Arias 2024 leaves joint 7 out). What is known at a
+    sample is the acceleration `half_width` periods before: from positions the second difference (q_k - 2 q_{k-s} +
+    q_{k-2s}) / (s h)^2, whose error is up to 2 r / (s h)^2 for an encoder step r; from measured velocities (v_k -
+    v_{k-2s}) / (2 s h).
+
+    Where a sample of the second difference is bridged, the difference has other weights. The acceleration is then
+    divided by the factor by which encoder errors, or the accelerations themselves, count more than in the plain
+    difference. Measured velocities are not bridged; a gap in them makes the detector wait.
+    """
+
+    name: ClassVar[str] = "acceleration"
+
+    def __init__(self, joint_count: int, parameters: AccelerationParameters | None = None) -> None:
+        """Check the parameters against the number of joints.
+
+        Raises:
+            InvalidInputError: A threshold too few, or a joint that there is not.
+        """
+        self.parameters = chosen = parameters or AccelerationParameters()
+        self._watched = joint_mask(chosen, "joints", joint_count)
+        self._inverse_threshold = np.where(self._watched, 1.0 / per_joint(chosen, "threshold", joint_count), 0.0)
+        self._width = 2 * chosen.half_width
+        self._scale = self._inverse_threshold / (chosen.half_width * chosen.sampling_period) ** (
+            2 if chosen.source == "position" else 1
+        )
+        if chosen.source == "velocity":
+            self._scale *= 0.5
+        self._velocities = Ring(self._width + 1, joint_count)
+        self._trusted = np.zeros(joint_count, dtype=np.int64)
+        self._shares = np.zeros(joint_count)
+        self._previous = np.zeros(joint_count)
+        length = max(16, 3 * self._width, self._width + 2 * chosen.largest_gap + 2)
+        self._difference = np.zeros((1, self._width + 1))
+        self._difference[0, [0, -1]] = 1.0
+        self._difference[0, chosen.half_width] = -2.0
+        ages = np.arange(length - 1.0, -1.0, -1.0)
+        self._kernel = np.maximum(ages[:, None] - ages, 0.0)
+        super().__init__(joint_count, chosen, length=length, kink_span=self._width + 4)
+
+    @property
+    def levels(self) -> Array:
+        """Every joint's signal over its bound (n,)."""
+        return np.abs(self._shares)
+
+    def _forget(self) -> None:
+        self._previous[:] = 0.0
+        self._previous_level = 0.0
+        self._trusted[:] = 0
+
+    def _rest(self, sample: JointSample, steps: int) -> None:
+        self._measure(sample, steps)
+        self._previous[:] = self._shares
+        self._previous_level = float(np.abs(self._shares).max())
+
+    def _examine(self, sample: JointSample, steps: int) -> Finding | None:
+        self._measure(sample, steps)
+        magnitudes = np.abs(self._shares)
+        self.level = float(magnitudes[magnitudes.argmax()])
+        share = self.parameters.confirmation_share
+        quiet = self.level < 1.0 and (not share or self._previous_level < 1.0)
+        self._previous_level = self.level
+        if quiet:
+            self._previous[:] = self._shares
+            return None
+        if share:
+            strongest = np.abs(self._previous)
+            out = (strongest >= 1.0) & (self._shares * np.sign(self._previous) >= share)
+            residual = np.maximum(strongest, magnitudes)
+        else:
+            strongest = residual = magnitudes
+            out = strongest >= 1.0
+        self._previous[:] = self._shares
+        if not out.any():
+            return None
+        return Finding(int(np.where(out, strongest, 0.0).argmax()), residual)
+
+    def _measure(self, sample: JointSample, steps: int) -> None:
+        """Put the accelerations over their thresholds into `_shares`."""
+        width = self._width
+        if self.parameters.source == "position":
+            rows = self._window.positions
+            np.subtract(rows[-1] + rows[-1 - width], 2.0 * rows[-1 - width // 2], out=self._shares)
+            trusted = None if self._window.full else self._window.counts > width
+        else:
+            self._take_velocity(sample, steps)
+            rows = self._velocities.rows
+            np.subtract(rows[-1], rows[0], out=self._shares)
+            trusted = self._trusted > width
+        self._shares *= self._scale
+        if trusted is not None:
+            self._shares *= trusted
+        if self.parameters.source == "position":
+            self._take_doubt_away()
+
+    def _take_doubt_away(self) -> None:
+        """Lower the shares by what missing samples and scattered stamps may have put into them."""
+        mixture, offsets = self._window.mixture, self._window.offsets
+        if offsets is not None:
+            rows = self._window.positions
+            speed = np.abs(rows[1:] - rows[:-1]).max(axis=0) / self._window.period
+            moved = abs(float(self._difference[0] @ offsets[-self._width - 1 :])) * speed * np.abs(self._scale)
+            self._shares = np.sign(self._shares) * np.maximum(np.abs(self._shares) - moved, 0.0)
+        if mixture is not None:
+            weights = (self._difference @ mixture[-self._width - 1 :])[0]
+            steps = float(np.abs(weights).sum()) / 4.0
+            motion = float(np.abs(self._kernel @ weights).sum()) / self.parameters.half_width**2
+            self._shares /= max(steps, motion, 1.0)
+
+    def _take_velocity(self, sample: JointSample, steps: int) -> None:
+        velocity = sample_row(sample.velocity, self.joint_count)
+        if velocity is None:
+            velocity = np.full(self.joint_count, np.nan)
+        finite = np.isfinite(velocity)
+        if steps > 1:
+            # The velocities between were not seen; the difference would be over another width.
+            self._trusted[:] = 0
+        self._velocities.push(np.where(finite, velocity, 0.0))
+        self._trusted += 1
+        self._trusted[~finite] = 0
+        np.minimum(self._trusted, self._window.counts, out=self._trusted)
+
+
+@dataclass(frozen=True)
+class TorqueResidualParameters(WindowParameters):
+    """Parameters of the torque-residual detector.
+
+    Attributes:
+        threshold: tau_0, N m, on the sum over the chosen joints.
+        joints: Indices of those joints; None for all.
+        effort_sign: 1, or -1 where the source counts torques the other way round than `effort_reference`.
+        baseline_samples: Samples whose median is the expected torque where none is given.
+        baseline_gap: Samples between them and the newest one, so that an impact does not raise its own expectation.
+        bias_removal: Take the median residual of the same samples away, so that friction and payload don't count.
+        confirmation_samples: Samples in a row that have to be over the threshold.
+    """
+
+    threshold: float = ranged(8.0, "more than 0 N m", lambda value: value > 0.0)
+    joints: tuple[int, ...] | None = None
+    effort_sign: float = ranged(1.0, "1 or -1", lambda value: value in (-1.0, 1.0))
+    baseline_samples: int = ranged(10, "at least 1", lambda value: value >= 1)
+    baseline_gap: int = ranged(5, "0 or more", lambda value: value >= 0)
+    bias_removal: bool = True
+    confirmation_samples: int = ranged(2, "at least 1", lambda value: value >= 1)
+
+
+class TorqueResidualDetector(WindowedDetector):
+    """Joint torques that differ from the expected ones by more than a threshold: Wang 2021, section VI.
+
+        sum over the chosen joints of |tau_i - tau*_i| > tau_0
+
+    Wang 2021 takes joints 5 and 6 of a Panda, the controller's torques as tau*, and tau_0 between 1.5 and 1.8 N m.
+    Where the samples carry no expected torque, the median of the last measured ones is expected next; a quick change of
+    the command then looks like an impact, so the threshold must be above the quickest one.
+    """
+
+    name: ClassVar[str] = "torque_residual"
+
+    def __init__(self, joint_count: int, parameters: TorqueResidualParameters | None = None) -> None:
+        """Check the parameters against the number of joints.
+
+        Raises:
+            InvalidInputError: A joint that there is not.
+        """
+        self.parameters = chosen = parameters or TorqueResidualParameters()
+        self._watched = joint_mask(chosen, "joints", joint_count)
+        self._weights = self._watched.astype(np.float64)
+        self._baseline = slice(0, chosen.baseline_samples)
+        self._residuals = Ring(chosen.baseline_samples + chosen.baseline_gap + 1, joint_count)
+        self._over = 0
+        self._had_reference = True
+        length = max(20, self._residuals.length + chosen.confirmation_samples)
+        super().__init__(joint_count, chosen, length, kink_span=6)
+
+    def _forget(self) -> None:
+        self._residuals.restart()
+        self._over = 0
+
+    def _rest(self, sample: JointSample, steps: int) -> None:
+        self._measure(sample)
+
+    def _examine(self, sample: JointSample, steps: int) -> Finding | None:
+        residual = self._measure(sample)
+        if residual is not None:
+            self.level = float(residual.dot(self._weights)) / self.parameters.threshold
+        if residual is None or self.level <= 1.0:
+            self._over = 0
+            return None
+        self._over += 1
+        if self._over < self.parameters.confirmation_samples:
+            return None
+        shares = residual * self._weights / self.parameters.threshold
+        return Finding(int(shares.argmax()), shares)
+
+    def _measure(self, sample: JointSample) -> Array | None:
+        """Return |tau - tau*| (n,), or None where nothing is expected yet."""
+        effort = finite_row(sample.effort, self.joint_count)
+        if effort is None:
+            self._forget()
+            return None
+        reference = finite_row(sample.effort_reference, self.joint_count)
+        has_reference = reference is not None
+        if has_reference != self._had_reference:
+            self._forget()
+            self._had_reference = has_reference
+        residual = self.parameters.effort_sign * effort
+        if reference is not None:
+            residual -= reference
+        ring = self._residuals
+        ring.push(residual)
+        if reference is None or self.parameters.bias_removal:
+            if ring.count < ring.length:
+                return None
+            residual = residual - median_row(ring.rows[self._baseline])
+        return np.abs(residual)
+
+
+@dataclass(frozen=True)
+class SensitiveJointParameters(AdaptiveWindowParameters):
+    """Parameters of the detector on the most sensitive joints.
+
+    Attributes:
+        watched_joints: How many joints, most sensitive first; 1 in the thesis.
+    """
+
+    watched_joints: int = ranged(1, "at least 1", lambda value: value >= 1)
+
+
+def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> Array:
+    """Change of joint velocity per normal impulse, gamma of Aouaj thesis, (4.11), with M + B_theta.
+
+    Args:
+        robot: The arm.
+        position: Joint positions (n,), rad.
+        normal: Contact normal from the obstacle into the robot (3,), base frame.
+        frame: Frame whose origin touches; the tool if None.
+
+    Returns:
+        gamma (n,), rad/s per N s.
+    """
+    jacobian = robot.frame_jacobian(position, frame)[:3]
+    return np.asarray(np.linalg.solve(robot.mass_matrix(position), jacobian.T @ unit_vector("normal", normal)))
+
+
+class SensitiveJointDetector(AdaptiveWindowDetector):
+    """The adaptive window on the joints that the expected contact moves most: Aouaj thesis, (4.10)-(4.12).
+
+    A frictionless impact with normal impulse Lambda_N changes the joint velocities by gamma(q) Lambda_N with
+
+        gamma = (M + B_theta)^-1 J_N^T,
+
+    so the joint with the largest |gamma_i| shows it first. Watching only the few most sensitive joints keeps the
+    others' vibrations from raising alarms; it needs the position and direction of the contact.
+
+    Attributes:
+        normal: Expected contact normal from the obstacle into the robot, unit vector (3,), base frame.
+    """
+
+    name: ClassVar[str] = "sensitive_joint"
+
+    def __init__(
+        self,
+        joint_count: int,
+        parameters: SensitiveJointParameters | None = None,
+        *,
+        robot: RobotModel,
+        normal: ArrayLike,
+        frame: str | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            joint_count: Number of joints n.
+            parameters: Parameters; defaults if None.
+            robot: The arm, which can't be shared with another thread.
+            normal: Expected contact normal from the obstacle into the robot (3,), base frame.
+            frame: Frame whose origin touches; the tool if None.
+
+        Raises:
+            InvalidInputError: The robot has another number of joints, or the normal has no direction.
+        """
+        if robot.n != joint_count:
+            raise InvalidInputError("robot", f"{robot.n} joints", f"{joint_count} joints")
+        chosen = parameters or SensitiveJointParameters()
+        self._robot, self.normal, self._frame = robot, unit_vector("normal", normal), frame
+        self._watch_count = min(chosen.watched_joints, joint_count)
+        super().__init__(joint_count, chosen)
+
+    def _largest_excess(self, steps: int) -> float:
+        largest = super()._largest_excess(steps)
+        if largest <= 1.0:
+            return largest
+        # The posture matters only once something is out of bounds, so the model stays out of the quiet cycles.
+        sensitivity = np.abs(impact_sensitivity(self._robot, self._window.positions[-1], self.normal, self._frame))
+        ignored = np.argsort(sensitivity)[: self.joint_count - self._watch_count]
+        self._excess[:, ignored] = 0.0
+        return float(self._excess.max())
