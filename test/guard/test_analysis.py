@@ -54,5 +54,5 @@ def test_tests_per_knock(knocks):
     finder = KinkFinder(0.005, lambda posture: None)
     finder.feed(ArmSamples(times, positions))
     finder.finish()
-    assert sum(judged.is_jump for judged in finder.judged) >= 14
+    assert sum(candidate.is_jump for candidate in finder.candidates) >= 14
     assert finder.tests <= MOST_TESTS_PER_KNOCK * 16
