@@ -514,7 +514,7 @@ def test_the_parameter_file_repeats_what_is_declared_but_for_what_is_meant_to_di
     declared = {
         (section.partition("\n")[0], name): default.strip('"')
         for section in sections
-        for name, default in re.findall(r"^\| `(\w+)` \| \S+ \| `([^`]*)` \|", section, flags=re.MULTILINE)
+        for name, default in re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", section, flags=re.MULTILINE)
     }
     for key, entry in content.items():
         node = key.rpartition("/")[2]

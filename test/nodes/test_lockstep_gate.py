@@ -11,7 +11,7 @@ from impact_aware_msgs.msg import Heartbeat, StepDone
 
 from impact_aware.nodes import lockstep
 from impact_aware.nodes.lockstep import LOOK_PERIOD, SILENCE, LockstepGate, LockstepReporter
-from impact_aware.nodes.ros import middleware
+from impact_aware.nodes.ros import liveness
 from impact_aware.robot import load_profile
 
 PARTICIPANTS = ("left/impact_detector", "rs_controller")
@@ -78,7 +78,7 @@ def test_who_was_never_heard_is_not_lost_and_who_is_repeated_is(gate):
 
 @pytest.mark.parametrize(("name", "told"), [("rmw_cyclonedds_cpp", True), ("rmw_zenoh_cpp", False)])
 def test_only_a_middleware_that_tells_of_death_is_asked_for_it(node, monkeypatch, name, told):
-    monkeypatch.setattr(middleware, "get_rmw_implementation_identifier", lambda: name)
+    monkeypatch.setattr(liveness, "get_rmw_implementation_identifier", lambda: name)
     asked = {}
     real = node.create_subscription
 
@@ -107,7 +107,7 @@ def test_a_participant_says_that_it_lives_where_the_gate_listens_and_without_loc
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_process_that_is_killed_or_stopped_is_noticed_without_liveliness(suite, monkeypatch, end):
-    monkeypatch.setattr(middleware, "get_rmw_implementation_identifier", lambda: "rmw_zenoh_cpp")
+    monkeypatch.setattr(liveness, "get_rmw_implementation_identifier", lambda: "rmw_zenoh_cpp")
     monkeypatch.setattr(lockstep, "SILENCE", 1.0)
     losses = []
     gate = LockstepGate(suite.node, ["impact_detector"], on_answer=lambda: None, on_loss=lambda: losses.append(1))
