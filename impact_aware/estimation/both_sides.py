@@ -44,6 +44,10 @@ STEP = 12.0
 STIFF_DOUBT, FREE_DOUBT = 20.0, 3.0
 """Log-odds against a joint being stiff, and against its arm being free: few samples look smoother than they are."""
 
+REGIME_DOUBT = 1.0
+"""Share of the distance to what `CONTROLLED` alone gives that counts as a standard error: the smoother regimes state
+too small errors where the velocity changes once more, unknown to the model, within 20 ms after the impact."""
+
 TEMPER = 0.5
 """Power of the likelihoods: the model is a little wrong, and samples share errors (Gruenwald and van Ommen 2017)."""
 
@@ -242,6 +246,8 @@ class _Weighing:
             self._weights[own] = shares / shares.sum(axis=0)
         table = np.stack(totals) - 0.5 * (instants[:, None] / time_error) ** 2
         table -= np.array(TOUCHING_TWICE) / CONTACT_TIME_SCALE
+        alone = np.exp(table[0] - table[0].max())
+        self._controlled = self._weights[regimes == 0] * (alone / alone.sum())[..., None]
         common = np.exp(table - table.max())
         self._weights *= (common / common.sum())[regimes][..., None]
 
@@ -315,7 +321,10 @@ class _Weighing:
         """Means and standard errors over all hypotheses."""
         means = np.einsum("ctdn,wctdn->wn", self._weights, self._means)
         apart = (self._means - means[:, None, None, None]) ** 2
-        stds = np.sqrt(np.einsum("ctdn,wctdn->wn", self._weights, self._variances + apart))
+        controlled = np.einsum("ctdn,wctdn->wn", self._controlled, self._means[:, : len(self._controlled)])
+        # The velocity before needs none: its errors hold as they are.
+        doubt = np.array([0.0, REGIME_DOUBT, REGIME_DOUBT])[:, None] * (controlled - means)
+        stds = np.sqrt(np.einsum("ctdn,wctdn->wn", self._weights, self._variances + apart) + doubt**2)
         left = np.stack(list(self._left()), axis=1)
         samples = self._samples
         return BothSides(means[0], stds[0], means[1], stds[1], stds[2], samples.times, samples.positions - left, left)

@@ -52,6 +52,19 @@ def test_velocities_are_those_of_the_motion_without_its_oscillation(rate: float,
     assert found.standard_error.max() < (0.08 if rate > 100.0 else 0.2)
 
 
+@pytest.mark.parametrize("swing", [0.0, 0.9])
+def test_a_second_contact_that_is_not_known_widens_the_errors(swing: float) -> None:
+    """A free arm whose velocity jumps once more, by 0.3 of the jump, 20 ms after the hit: no regime contains that."""
+    distances = []
+    for seed in range(6):
+        times, positions, hit = recorded(1000.0, seed, swing)
+        again = np.maximum(times - hit - 0.02, 0.0)[:, None] * 0.3 * JUMP
+        found = estimate(times, positions + again, hit, method=BOTH_SIDES, impact_time_error=5e-4)
+        off = (found.velocity_after - BEFORE - JUMP) / found.standard_error
+        distances.append(np.sqrt(np.mean(off**2)))
+    assert np.median(distances) < 2.0
+
+
 def test_standard_errors_hold() -> None:
     """Over oscillations, rates and instants; an oscillation under way counts as none of the velocity before."""
     ratios = []
