@@ -86,7 +86,8 @@ def verdict(
     """Compare a prediction with the estimate, and with the plant's truth where that was recorded.
 
     The test compares the sum of squares of predicted minus estimated velocity, in standard errors of both, with the
-    `CONFIDENCE` quantile of the chi-squared distribution of n degrees of freedom.
+    `CONFIDENCE` quantile of the chi-squared distribution of n degrees of freedom. An estimate that fails this test
+    against the plant's truth decides nothing.
 
     Args:
         predicted: (n,) Velocity after, rad/s, or None.
@@ -102,7 +103,7 @@ def verdict(
         return Verdict(CANNOT_TELL, None, reason, "", None, None, None, assumed)
     own = np.zeros(len(predicted)) if spread is None else np.nan_to_num(spread)
     error, interval = _error(predicted - reference.after, np.hypot(reference.after_error, own))
-    within, distance, reason = _tested(predicted, own, estimate, assumed, untested)
+    within, distance, reason = _tested(predicted, own, estimate, truth, assumed, untested)
     uncertain = float(np.linalg.norm(reference.after_error))
     told = not untested and not assumed and uncertain <= error and reference.jump_size > 0.0
     share = error / reference.jump_size if told else None
@@ -110,24 +111,38 @@ def verdict(
 
 
 def _tested(
-    predicted: Array, own: Array, estimate: Reference | None, assumed: tuple[str, ...], untested: str
+    predicted: Array,
+    own: Array,
+    estimate: Reference | None,
+    truth: Reference | None,
+    assumed: tuple[str, ...],
+    untested: str,
 ) -> tuple[str, float | None, str]:
     """Answer, distance in standard errors and reason of the comparison with the estimate."""
     if estimate is None:
         return CANNOT_TELL, None, "the samples show no velocity after"
-    errors = np.hypot(estimate.after_error, own)
-    errors = np.maximum(errors, max(LEAST_ERROR * float(np.sqrt(np.mean(errors**2))), 1e-9))
-    ratios = (predicted - estimate.after) / errors
-    distance = float(np.sqrt(np.mean(ratios**2)))
+    distance, agrees = _compared(predicted - estimate.after, np.hypot(estimate.after_error, own))
     if untested:
         return CANNOT_TELL, distance, untested
     uncertain = float(np.linalg.norm(estimate.after_error))
     if uncertain > LEAST_KNOWN * estimate.jump_size:
         reason = f"the velocity after is known to +- {uncertain:.3f} rad/s, the jump is {estimate.jump_size:.3f} rad/s"
         return CANNOT_TELL, distance, reason
-    if float(ratios @ ratios) <= float(chi2.ppf(CONFIDENCE, len(ratios))):
+    if truth is not None:
+        apart, right = _compared(truth.after - estimate.after, estimate.after_error)
+        if not right:
+            reason = f"the estimate is {apart:.1f} standard errors per joint from the simulator's truth"
+            return CANNOT_TELL, distance, reason
+    if agrees:
         return YES, distance, ""
     return (CANNOT_TELL, distance, "an input that was assumed may be the reason") if assumed else (NO, distance, "")
+
+
+def _compared(difference: Array, errors: Array) -> tuple[float, bool]:
+    """Root mean square of a difference (n,) in standard errors (n,), and whether it passes the chi-squared test."""
+    least = max(LEAST_ERROR * float(np.sqrt(np.mean(errors**2))), 1e-9)
+    ratios = difference / np.maximum(errors, least)
+    return float(np.sqrt(np.mean(ratios**2))), bool(ratios @ ratios <= chi2.ppf(CONFIDENCE, len(ratios)))
 
 
 def _error(difference: Array, errors: Array) -> tuple[float, tuple[float, float]]:

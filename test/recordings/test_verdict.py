@@ -38,11 +38,18 @@ def test_the_spread_of_the_prediction_counts():
 
 
 def test_the_plants_truth_is_the_reference_of_the_error_and_the_estimate_that_of_the_test():
-    wrong = AFTER + [0.2, 0.0, 0.0]
-    found = verdict(AFTER + [0.01, 0.0, 0.0], np.full(3, 1e-3), estimate(wrong), truth())
-    assert found.reference == PLANT and found.error == pytest.approx(0.01)
-    assert found.share == pytest.approx(0.01 / np.linalg.norm(AFTER - BEFORE))
-    assert found.within == NO
+    found = verdict(AFTER + [0.05, 0.0, 0.0], np.full(3, 1e-3), estimate(AFTER + [0.01, 0.0, 0.0]), truth())
+    assert found.reference == PLANT and found.error == pytest.approx(0.05)
+    assert found.share == pytest.approx(0.05 / np.linalg.norm(AFTER - BEFORE))
+    assert found.within == NO and found.reason == ""
+
+
+@pytest.mark.parametrize("predicted", [AFTER, AFTER + [0.2, 0.0, 0.0]])
+def test_an_estimate_that_the_truth_refutes_decides_nothing(predicted):
+    found = verdict(predicted, None, estimate(AFTER + [0.2, 0.0, 0.0]), truth())
+    assert found.within == CANNOT_TELL and found.reference == PLANT
+    assert found.reason == "the estimate is 11.5 standard errors per joint from the simulator's truth"
+    assert found.error == pytest.approx(np.linalg.norm(predicted - AFTER))
 
 
 def test_what_was_assumed_may_be_the_reason_and_takes_the_share():
