@@ -9,23 +9,12 @@ from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.experiments.arm_controllers import PressingForce
 from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
-from impact_aware.experiments.models.planar_arm import planar_arm
 from impact_aware.experiments.models.surface_contact import surface_at
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 
 INELASTIC = ExponentialHuntCrossley(1e8, 2e10)
-
-
-@pytest.fixture(scope="module")
-def panda():
-    return RobotModel.from_profile("panda")
-
-
-@pytest.fixture(scope="module")
-def planar(panda):
-    return planar_arm(panda)
 
 
 def coasting(robot, velocity):
@@ -75,12 +64,12 @@ def test_an_impact_converges_and_the_default_step_is_good_to_a_ten_thousandth_of
     assert coarse < 1e-4 * np.abs(runs[-1].dq[-1] - dq).max()
 
 
-def test_a_gravity_compensated_arm_stays_where_it_is(panda):
-    arm = FlexibleJointArm(panda, JointElasticity.of(panda))
-    run = arm.simulate(panda.home, np.zeros(7), PressingForce(panda, coriolis=False), None, 0.02)
+def test_a_gravity_compensated_arm_stays_where_it_is(robot):
+    arm = FlexibleJointArm(robot, JointElasticity.of(robot))
+    run = arm.simulate(robot.home, np.zeros(7), PressingForce(robot, coriolis=False), None, 0.02)
     # Only the rounding of gravity over stiffness is left.
     assert np.abs(run.dq).max() < 1e-9
-    np.testing.assert_allclose(run.torque, np.tile(panda.gravity(panda.home), (len(run.time), 1)), atol=1e-6)
+    np.testing.assert_allclose(run.torque, np.tile(robot.gravity(robot.home), (len(run.time), 1)), atol=1e-6)
 
 
 def test_stiff_unfiltered_joints_accelerate_like_the_rigid_arm_with_m_plus_b_theta(planar):
@@ -94,7 +83,7 @@ def test_stiff_unfiltered_joints_accelerate_like_the_rigid_arm_with_m_plus_b_the
     np.testing.assert_allclose(measured, expected, rtol=0.03)
 
 
-def test_energy_only_falls_in_free_motion_without_gravity(panda):
+def test_energy_only_falls_in_free_motion_without_gravity():
     robot = RobotModel.from_profile("panda")
     robot.model.gravity.linear = np.zeros(3)
     inertia = robot.motor_inertia
