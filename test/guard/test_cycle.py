@@ -8,19 +8,13 @@ import pytest
 from impact_aware.control import ControlSession, Mode, warm_up
 from impact_aware.control.regime import Regime
 from impact_aware.swing import Swing
-from impact_aware_rigs.bench.control import MODES, REGIMES, REGIMES_ALL, TASKS, begin, session_of, states_of
+from impact_aware_rigs.bench.control import MODES, REGIMES, REGIMES_ALL, TASKS, begin, held, session_of, states_of
 
 MOST_CALLS = {"one_arm": 130, "two_arms": 200}
 MOST_CALLS_AT_REST = {"one_arm": 85, "two_arms": 110}
 
 MOST_OVER_ANTE = {"one_arm": 1.3, "two_arms": 1.2}
 """Two arms couple their references before the impact only."""
-
-
-def held(session, q):
-    """The torques that hold the arms: what a model that fits would measure."""
-    postures = q.reshape(len(session.robots), -1)
-    return np.concatenate([arm.gravity(posture) for arm, posture in zip(session.robots, postures, strict=True)])
 
 
 def cycles(session, mode, posture, regime, start):

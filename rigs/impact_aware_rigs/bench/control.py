@@ -116,6 +116,12 @@ def session_of(robot: RobotModel, arms: str) -> tuple[ControlSession, Array]:
     return ControlSession(robots, parameters, make_field(task, robots), bases), posture
 
 
+def held(session: ControlSession, q: Array) -> Array:
+    """Torques that hold the arms at q (n,), N m: what an arm that the model fits would measure, in a calm cycle."""
+    postures = q.reshape(len(session.robots), -1)
+    return np.concatenate([arm.gravity(posture) for arm, posture in zip(session.robots, postures, strict=True)])
+
+
 def begin(session: ControlSession, mode: Mode, q: Array, stamp: float) -> None:
     """Leave whatever mode there is and start the motion, up to a mode."""
     session.reset()
@@ -181,9 +187,10 @@ def time_regimes(robot: RobotModel, arms: str, mode: Mode, cycles: int, seed: in
                         stamp += session.parameters.period
                     if regime not in REGIMES[:3]:
                         session.accept_any_state()
+                    effort = held(session, q) if regime == REGIMES[0] else None
                     previous = session.filter.previous.copy()
                     wall, processor = time.perf_counter(), time.thread_time()
-                    session.cycle(stamp, q, dq)
+                    session.cycle(stamp, q, dq, effort=effort)
                     processor, wall = time.thread_time() - processor, time.perf_counter() - wall
                     _sort(found, session, limit, q, dq, (wall, processor))
                     sent = session.filter.previous
