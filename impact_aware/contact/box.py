@@ -123,7 +123,7 @@ def homogeneous_box(
 def nearest_turn(rotation: ArrayLike) -> Array:
     """The rotation (3, 3) of the same box, its axes named anew, that turns it the least.
 
-    `rotation` (3, 3) has the box's axes as columns, in any of the 24 namings that no observer can tell apart.
+    `rotation` (3, 3) has the box's axes as columns, in any of the 24 orders and signs that describe the same box.
     """
     axes = np.asarray(rotation, dtype=float)
     return axes @ max(_RELABELLINGS, key=lambda matrix: float(np.sum(axes * matrix.T)))
