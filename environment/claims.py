@@ -79,10 +79,11 @@ def _groups(result: Mapping[str, Any]) -> Rows:
     """Mean peaks of a campaign by group, and the figures of all runs, one column per controller."""
     names = list(result["success_rate"])
     rows: Rows = [
-        [f"{factor} {value}", *(means[name] for name in names)]
+        [f"{factor} {value}".replace("_", " "), *(means[name] for name in names)]
         for factor, groups in result["groups"].items()
         for value, means in groups.items()
     ]
+    rows.append(["all", *(result["peak"][name] for name in names)])
     rows.append(["success, share of runs", *(result["success_rate"][name] for name in names)])
     rows.append(
         ["largest torque jump at a switch, one cycle", *(result["torque_jump"][name]["largest"] for name in names)]
