@@ -38,13 +38,10 @@ SILENT = 0.5
 come as often, that is within a second."""
 
 UNCHANGED = 2.0
-"""Wall time after which messages that differ in nothing but their stamps are reported as repeated, s. A sensor's noise
+"""Wall time after which messages that repeat all values of the joints are reported, s. The noise of a sensor
 changes each of them; a driver that lost its arm, and an arm held by its brakes behind coarse encoders, change none."""
 
 NO_STAMPS = "joint_states have no stamps: arrival stands in, too uncertain to detect impacts or to control"
-
-_BODY = STAMP_OFFSET + STAMP.size
-"""Where a serialized message begins to say something besides its stamp."""
 
 _UNUSABLE = np.full(1, np.nan)
 
@@ -101,7 +98,7 @@ class JointStateSource(JointReader):
         self._judged_at = float("nan")
         self._judged_count = 0
         self.stamped = True
-        self._refusal, self._body = "", b""
+        self._refusal, self._values = "", b""
         self._usable = False
         self._usable_at = self._changed_at = time.monotonic()
         self._silence_logged = self._no_stamps_logged = False
@@ -127,7 +124,7 @@ class JointStateSource(JointReader):
             self.stamped = bool(self.stamp.sec or self.stamp.nanosec)
             # The answer first; judging the source can wait until it is out.
             self._callback(self.stamp)
-            self._note_life(serialized, now)
+            self._note_life(now)
         self._monitor_input(when, not refusal)
         if refusal:
             self._node.get_logger().warning(refusal, throttle_duration_sec=WARN_PERIOD)
@@ -136,11 +133,12 @@ class JointStateSource(JointReader):
         """Whether a message has none of the joints, such as a gripper's on a topic that the arm's states share."""
         return len(self.missing) == len(self.joint_names) > 0 and self._usable and now - self._usable_at <= SILENT
 
-    def _note_life(self, serialized: bytes, now: float) -> None:
+    def _note_life(self, now: float) -> None:
         self._usable, self._usable_at, self._silence_logged = True, now, False
-        body = serialized[_BODY:]
-        if body != self._body:
-            self._body, self._changed_at = body, now
+        # Not the serialized bytes: those that align a message's fields are whatever was in the sender's memory.
+        values = self._motion.tobytes() + self.effort.tobytes()
+        if values != self._values:
+            self._values, self._changed_at = values, now
         if not (self.stamped or self._no_stamps_logged):
             self._no_stamps_logged = True
             self._node.get_logger().warning(NO_STAMPS)

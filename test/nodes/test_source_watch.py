@@ -43,7 +43,7 @@ class Arm:
     """A node, its steady clock, and the driver that its states come from."""
 
     def __init__(self, node, source, clock):
-        self.node, self.source, self.clock, self.time = node, source, clock, 2.0
+        self.node, self.source, self.clock, self.time, self.padding = node, source, clock, 2.0, 0
 
     def show(self, position=HOME, velocity=None, *, names=ROBOT.joint_names, stamped=True, elapsed=0.001):
         self.clock.now += elapsed
@@ -51,7 +51,16 @@ class Arm:
         velocity = np.zeros(len(position)) if velocity is None else velocity
         message = JointState(name=list(names), position=list(position), velocity=list(velocity))
         message.header.stamp = stamp(self.time) if stamped else Time()
-        self.source()._receive(serialize_message(message))
+        self.source()._receive(self._with_other_padding(serialize_message(message)))
+
+    def _with_other_padding(self, serialized):
+        """Encoders leave whatever was in memory between the name of a joint and the next length, as CDR allows."""
+        _, name, after = serialized.partition(b"panda_joint7\0")
+        if not name:
+            return serialized
+        end = len(serialized) - len(after)
+        self.padding = (self.padding + 1) % 256
+        return serialized[:end] + bytes([self.padding]) + serialized[end + 1 :]
 
     @property
     def report(self):
