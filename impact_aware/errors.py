@@ -6,7 +6,7 @@ LONGEST_VALUE = 200
 """Characters of a value that a message shows."""
 
 LONGEST_LINE = 1500
-"""Characters of a message; a character that a terminal would obey counts as one."""
+"""Characters of a message."""
 
 
 class ImpactAwareError(Exception):
@@ -55,9 +55,8 @@ def one_line(text: str) -> str:
 
     Of a long one, with thousands of such names, `LONGEST_LINE` characters.
     """
-    if len(text) > LONGEST_LINE:
-        text = f"{text[:LONGEST_LINE]}..."
-    return visible("".join(" " if c.isspace() else c for c in text))
+    shown = visible("".join(" " if c.isspace() else c for c in text[: LONGEST_LINE + 1]))
+    return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}..."
 
 
 def visible(text: str, kept: str = "") -> str:

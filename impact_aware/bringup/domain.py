@@ -20,6 +20,8 @@ COUNT = 100
 _FIRST_PORT, _PORTS = 7400, 250
 """UDP ports of domain 0, and how many belong to each (DDSI-RTPS 2.5, section 9.6.2.4)."""
 
+_LOOPBACK = "127.0.0.1"
+
 
 class NoFreeDomainError(ImpactAwareError):
     """Somebody uses every ROS domain of this machine."""
@@ -52,7 +54,7 @@ def own_domain(wanted: int | None = None, *, alone: bool = False) -> Iterator[in
     """
     if wanted is not None:
         # The last port of a larger one may be anybody's.
-        claim = _bound(_ports(wanted)[-1]) if alone and wanted <= COUNT else None
+        claim = _bound(_ports(wanted)[-1], _LOOPBACK) if alone and wanted <= COUNT else None
         if alone and wanted <= COUNT and claim is None:
             raise InvalidInputError("--domain", wanted, "a ROS domain in which no other run of impact-aware is")
         with claim or contextlib.nullcontext():
@@ -67,7 +69,7 @@ def _claim() -> tuple[socket.socket, int]:
     for offset in range(COUNT):
         domain = 1 + (os.getpid() + offset) % COUNT
         ports = _ports(domain)
-        claim = _bound(ports[-1])
+        claim = _bound(ports[-1], _LOOPBACK)
         if claim is None:
             continue
         # Participants that claimed nothing listen somewhere here, which ports depends on their settings.
@@ -88,11 +90,11 @@ def _is_free(port: int) -> bool:
     return found is not None
 
 
-def _bound(port: int) -> socket.socket | None:
-    """A UDP socket with this port for itself; None when somebody has it."""
+def _bound(port: int, address: str = "") -> socket.socket | None:
+    """A UDP socket with this port of an address, or of all, for itself; None when somebody has it."""
     found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        found.bind(("", port))
+        found.bind((address, port))
     except OSError:
         found.close()
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from impact_aware.bringup.middleware import chosen_by_user
 from impact_aware.errors import InvalidInputError
 
 PRIORITY = 20
@@ -234,6 +235,9 @@ def _middleware(variables: Mapping[str, str]) -> Finding:
 def _range(variables: Mapping[str, str]) -> Finding:
     chosen = variables.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
     if chosen in ("LOCALHOST", "OFF"):
-        return Finding("discovery", chosen)
+        # Fast DDS itself does not listen on the loopback alone in this range: `choose_transport` makes it.
+        own = chosen_by_user(variables) if chosen == "LOCALHOST" else []
+        advice = f"unset {', '.join(own)}, or see `listens on` in a node's diagnostics: other machines may reach it"
+        return Finding("discovery", chosen, advice if own else "")
     advice = "`export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST` where one machine is enough: no other machine then joins"
     return Finding("discovery", chosen or "SUBNET", advice)

@@ -44,6 +44,24 @@ def check_ros() -> None:
         )
 
 
+def _loopback() -> str:
+    return str(find_resource("config", "dds", "loopback.xml"))
+
+
+def _fast_dds(environment: Mapping[str, str]) -> bool:
+    return (environment.get(RMW) or "rmw_fastrtps_cpp").startswith("rmw_fastrtps")
+
+
+def chosen_by_user(environment: Mapping[str, str]) -> list[str]:
+    """Return the variables by which the user chose transports or peers; `choose_transport` then leaves all to them."""
+    return [name for name in (TRANSPORT, PEERS, *PROFILES) if environment.get(name) not in (None, "", _loopback())]
+
+
+def stays_local(environment: Mapping[str, str]) -> bool:
+    """Return whether nodes are wanted to listen on this machine only, also after `choose_transport`."""
+    return environment.get(RANGE, "").upper() == "LOCALHOST" or environment.get(PROFILES[0]) == _loopback()
+
+
 def choose_transport(environment: MutableMapping[str, str]) -> None:
     """Make Fast DDS use UDP alone where the user has not chosen otherwise; other middleware is left as it is.
 
@@ -51,9 +69,8 @@ def choose_transport(environment: MutableMapping[str, str]) -> None:
     that, and messages take longer (docs/performance.md). Within one machine, range LOCALHOST, rmw_fastrtps chooses the
     transports itself and looks at no variable; the same range is a file of settings then.
     """
-    loopback = str(find_resource("config", "dds", "loopback.xml"))
-    own = {environment.get(name) for name in (TRANSPORT, PEERS, *PROFILES)} - {None, "", loopback}
-    if own or not (environment.get(RMW) or "rmw_fastrtps_cpp").startswith("rmw_fastrtps"):
+    loopback = _loopback()
+    if chosen_by_user(environment) or not _fast_dds(environment):
         return
     if environment.get(RANGE, "").upper() == "LOCALHOST":
         environment[RANGE] = "SYSTEM_DEFAULT"

@@ -32,6 +32,9 @@ MOST_ELEMENTS = 50_000
 DEEPEST = 30
 """Elements within each other; a URDF has 6."""
 
+LARGEST_NUMBER, SHORTEST_AXIS = 1e12, 1e-6
+"""Magnitude of lengths, masses and inertias, SI units, as of the command's options; length of a joint's axis."""
+
 MOST_ATTRIBUTES = 50
 """Attributes of an element, whose number goes into the parser's time squared; a URDF has seven at most."""
 
@@ -71,6 +74,9 @@ _NUMBERS = {
     "mesh": {"scale": 3},
 }
 """Attributes of links and joints that are numbers, and how many each."""
+
+_BOUNDED = ("origin", "axis", "mass", "inertia")
+"""Elements of finite things; a limit may be any number, as programs write 1e16 for none."""
 
 _REQUIRED = {"mass": ("value",), "inertia": tuple(_NUMBERS["inertia"]), "limit": ("effort", "velocity")}
 
@@ -184,6 +190,12 @@ def _check_numbers(owner: Element) -> None:
             if len(words) != count or not all(_NUMBER.fullmatch(w) and math.isfinite(float(w)) for w in words):
                 wanted = "a number" if count == 1 else f"{count} numbers"
                 raise InvalidInputError(f"{where}: {element.tag} {name}", repr(given[:80]), f"{wanted} like 0.25")
+            largest = max(abs(float(word)) for word in words)
+            if element.tag in _BOUNDED and largest > LARGEST_NUMBER:
+                raise InvalidInputError(f"{where}: {element.tag} {name}", given[:80], f"at most {LARGEST_NUMBER:g}")
+            # Programs write an axis of zeros for joints that have none.
+            if element.tag == "axis" and largest < SHORTEST_AXIS and owner.get("type") not in ("fixed", "floating"):
+                raise InvalidInputError(f"{where}: axis", given[:80], "a vector that is not of zero length")
             if element.tag == "mass" and float(given) < 0.0:
                 raise InvalidInputError(f"{where}: mass", f"{given[:80]} kg", "a mass >= 0 kg")
             element.set(name, " ".join(words))

@@ -117,6 +117,8 @@ def test_middleware_and_range_come_from_the_environment(machine):
     looked = machine.look(RMW_IMPLEMENTATION="rmw_zenoh_cpp", ROS_AUTOMATIC_DISCOVERY_RANGE="")
     assert "rmw_cyclonedds_cpp" in looked["middleware"].advice
     assert (looked["discovery"].found, "LOCALHOST" in looked["discovery"].advice) == ("SUBNET", True)
+    own = {"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp", "FASTDDS_DEFAULT_PROFILES_FILE": "/etc/dds.xml"}
+    assert "unset FASTDDS_DEFAULT_PROFILES_FILE" in machine.look(**own)["discovery"].advice
 
 
 @pytest.mark.parametrize(

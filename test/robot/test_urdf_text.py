@@ -89,6 +89,9 @@ UNREAD = [
     ("<inertial>", '<inertial><origin xyz="0 0"/>', "link l2: origin xyz: got '0 0', expected 3 numbers"),
     ("</inertial>", '</inertial><collision><geometry><sphere radius="1,0"/></geometry></collision>', "sphere radius"),
     ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 z"/>', "joint j1: axis xyz"),
+    ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 0"/>', "joint j1: axis: got 0 0 0, expected a vector that is not of zero"),
+    ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1e200"/>', "joint j1: axis xyz: got 0 0 1e200, expected at most 1e+12"),
+    ('<mass value="1"/>', '<mass value="1e300"/>', "link l2: mass value: got 1e300"),
     (' velocity="1"', "", "joint j1: got limit without velocity"),
     ('lower="-1"', 'lower=""', "joint j1: limit lower: got ''"),
 ]
@@ -108,6 +111,12 @@ def test_a_number_that_the_parser_would_leave_out_is_refused_by_link_and_attribu
 def test_a_number_with_blanks_around_it_counts(spelling):
     text = chain(1).replace('<mass value="1"/>', f'<mass value="{spelling}"/>')
     assert build_model(text).inertias[1].mass == 2.5
+
+
+def test_a_fixed_joint_may_have_an_axis_of_zeros():
+    fixed = '<link name="tip"/><joint name="f" type="fixed"><parent link="l2"/><child link="tip"/>'
+    fixed += '<axis xyz="0 0 0"/></joint>'
+    assert RobotModel.from_urdf(chain(2).replace("</robot>", f"{fixed}</robot>")).n == 2
 
 
 def test_a_link_that_moves_without_mass_is_named():

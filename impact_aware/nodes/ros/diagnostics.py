@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import socket
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from impact_aware.bringup.middleware import RANGE, RMW, chosen_by_user, stays_local
 from impact_aware.nodes.ros.supervision import SUPERVISION
 
 try:
@@ -51,6 +54,10 @@ class DiagnosticsReporter:
     def _collect(self) -> Report:
         """The node's own report, and what failed in its process."""
         level, sentence, values = self._own()
+        if exposed := _exposed():
+            self._node.get_logger().warning(exposed, once=True)
+            level, sentence = (WARN, exposed) if level == OK else (level, sentence)
+        values = {**values, "listens on": _listening()}
         if not SUPERVISION.failures:
             return level, sentence, values
         failed = f"{SUPERVISION.failures.total()} callbacks failed"
@@ -68,7 +75,7 @@ class DiagnosticsReporter:
             name=self._node.get_fully_qualified_name(),
             message=sentence,
             hardware_id=self._node.get_namespace().strip("/"),
-            values=[KeyValue(key=key, value=_text(value)) for key, value in _with_addresses(values)],
+            values=[KeyValue(key=key, value=_text(value)) for key, value in values.items()],
         )
         message = DiagnosticArray(status=[status])
         message.header.stamp = self._node.get_clock().now().to_msg()
@@ -84,7 +91,7 @@ class DiagnosticsReporter:
         def fill(status: Any) -> Any:
             level, sentence, values = self._collect()
             status.summary(level, sentence)
-            for key, value in _with_addresses(values):
+            for key, value in values.items():
                 status.add(key, _text(value))
             return status
 
@@ -93,21 +100,33 @@ class DiagnosticsReporter:
 
 
 @functools.cache
-def listening_addresses() -> str:
-    """IPv4 addresses on which this process receives datagrams, which Linux knows; empty elsewhere."""
-    try:
+def listening_addresses() -> tuple[str, ...]:
+    """Addresses on which this process receives datagrams and connections, which Linux knows; none elsewhere."""
+    found: set[str] = set()
+    with contextlib.suppress(OSError):
         own = {os.readlink(entry.path) for entry in os.scandir("/proc/self/fd") if os.path.islink(entry.path)}
-        rows = [line.split() for line in Path("/proc/self/net/udp").read_text().splitlines()[1:]]
-    except OSError:
+        for kind in ("udp", "tcp", "udp6", "tcp6"):
+            for row in map(str.split, Path(f"/proc/self/net/{kind}").read_text().splitlines()[1:]):
+                # Columns: local address, as hexadecimal words in this machine's order of bytes; 3 the state, of which
+                # 0A is a listening one; 9 the socket's inode.
+                if f"socket:[{row[9]}]" in own and (kind.startswith("udp") or row[3] == "0A"):
+                    word = row[1].partition(":")[0]
+                    packed = [struct.pack("=I", int(word[k : k + 8], 16)) for k in range(0, len(word), 8)]
+                    family = socket.AF_INET if len(packed) == 1 else socket.AF_INET6
+                    found.add(socket.inet_ntop(family, b"".join(packed)))
+    return tuple(sorted(found))
+
+
+def _listening() -> str:
+    return ", ".join("every address" if own in ("0.0.0.0", "::") else own for own in listening_addresses())
+
+
+def _exposed() -> str:
+    """Return what to warn of where this process listens beyond this machine though it is wanted not to; else empty."""
+    if not stays_local(os.environ) or all(ip_address(own).is_loopback for own in listening_addresses()):
         return ""
-    # Local address as a hexadecimal word in this machine's order of bytes; column 9 is the socket's inode.
-    words = {row[1].partition(":")[0] for row in rows if f"socket:[{row[9]}]" in own}
-    found = sorted(socket.inet_ntoa(struct.pack("=I", int(word, 16))) for word in words)
-    return ", ".join("every address" if address == "0.0.0.0" else address for address in found)
-
-
-def _with_addresses(values: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    return {**values, "listens on": listening_addresses()}.items()
+    chosen = " and ".join(chosen_by_user(os.environ)) or os.environ.get(RMW, "the middleware")
+    return f"listens on {_listening()} although {RANGE}=LOCALHOST, as {chosen} has it"
 
 
 def refusals(counts: Mapping[str, int]) -> dict[str, object]:
