@@ -119,7 +119,7 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
     lines.append(f"read {analysis.messages} messages in {analysis.seconds_read:.2f} s ({speed:,.0f} per second)")
     if out is not None:
         lines.append(f"results in {out}")
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def _ablation_lines(analysis: Analysis) -> list[str]:

@@ -59,6 +59,10 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
     quiet = replace(analysis.arms[0], impacts=(), rate_hz=np.nan, robot="", notes=())
     lines = analyze.format_analysis(replace(analysis, arms=(quiet,), ablation_groups=(), notes=()), None).splitlines()
     assert lines[:2] == ["one.mcap left: 12345 messages, samples at unknown rate, robot unknown", "  no impact"]
+    # A name makes no line of its own, which could be a result.
+    strange = replace(quiet, file=Path("x\n  no impact\x1b"))
+    found = analyze.format_analysis(replace(analysis, arms=(strange,), ablation_groups=(), notes=()), None).splitlines()
+    assert found[0].startswith("x   no impact\\x1b left: ") and len(found) == len(lines)
     expected = analyze.format_analysis(make_analysis(make_impact(expected=True)), None)
     assert ", expected\n" in expected
 
