@@ -46,6 +46,24 @@ def test_a_node_that_does_not_exist_is_answered_with_the_usage():
         assert result.stderr.startswith("usage: python -m impact_aware.bringup.start NODE")
 
 
+@pytest.mark.parametrize(
+    ("words", "variables", "reason"),
+    [
+        ((), {"ROS_DOMAIN_ID": "seven"}, "ROS_DOMAIN_ID is not an integral number"),
+        (("--params-file", "/nowhere"), {}, "/nowhere"),
+        ((), {"ROS_SECURITY_ENABLE": "true", "ROS_SECURITY_STRATEGY": "Enforce", "ROS_SECURITY_KEYSTORE": "/n"}, "/n"),
+    ],
+)
+def test_what_ros_can_not_start_from_is_one_line(words, variables, reason):
+    given = {**os.environ, **variables}
+    words = ("impact_detector", "--ros-args", *words)
+    result = subprocess.run(command(*words), capture_output=True, text=True, env=given, timeout=LONGEST)
+    # Lines that rcl itself logs stand before it.
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode == 2 and "Traceback" not in result.stderr
+    assert last.startswith("impact_detector: error: no ROS node can be made: ") and reason in last
+
+
 @pytest.mark.skipif(
     not (os.environ.get(RMW) or "rmw_fastrtps").startswith("rmw_fastrtps"), reason="about settings of Fast DDS alone"
 )

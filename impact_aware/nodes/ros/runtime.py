@@ -20,7 +20,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
-from impact_aware.errors import ImpactAwareError
+from impact_aware.errors import ImpactAwareError, one_line
 from impact_aware.nodes.ros.exit_timer import exit_after
 from impact_aware.nodes.ros.realtime import apply_realtime, ask_for_short_slices, freeze_garbage, one_numeric_thread
 from impact_aware.nodes.ros.ros_parameters import unknown_parameters
@@ -97,7 +97,6 @@ def run_nodes(
         faulthandler.register(signal.SIGUSR1)
     if prompt:
         ask_for_short_slices()
-    rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     stop_requested = False
 
     def request_stop(_signal: int, _frame: FrameType | None) -> None:
@@ -110,6 +109,7 @@ def run_nodes(
     executor: Executor | None = None
     status, speaker = 0, _process_name()
     try:
+        rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
         for speaker, make_node in makers.items():  # noqa: B007 - whose error it is, if there is one
             nodes.append(make_node())
             apply_realtime(nodes[-1])
@@ -130,9 +130,14 @@ def run_nodes(
     except ImpactAwareError as error:
         print(f"{speaker}: error: {error}", file=sys.stderr)
         status = 2
-    except Exception:
-        traceback.print_exc()
-        status = 1
+    except Exception as error:
+        if not nodes and type(error).__module__.startswith("rclpy"):
+            # Of the libraries below, about arguments, domains, keys and networks; the traceback says no more.
+            print(f"{speaker}: error: no ROS node can be made: {one_line(str(error))}", file=sys.stderr)
+            status = 2
+        else:
+            traceback.print_exc()
+            status = 1
     finally:
         # Ctrl-C reaches a node twice, from the terminal and from `ros2 launch`: the second must not spoil its end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
