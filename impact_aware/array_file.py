@@ -22,8 +22,8 @@ from impact_aware.resources import check_unpacked, most_unpacked
 
 Name: TypeAlias = "str | int"
 
-MOST_ARRAYS = 4096
-"""Datasets of a file."""
+MOST_ARRAYS, MOST_OBJECTS = 4096, 3 * 4096
+"""Numeric datasets of a file; groups and datasets of any kind."""
 
 LARGEST_CHUNK = 1 << 26
 """Size of a chunk of an HDF5 dataset, bytes, which is unpacked as a whole; libraries choose 1 MB at most."""
@@ -83,10 +83,13 @@ def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
     file holds.
     """
     found: dict[Name, Any] = {}
-    total = 0
+    total = visited = 0
 
     def visit(name: str, item: object) -> None:
-        nonlocal total
+        nonlocal total, visited
+        visited += 1
+        if visited > MOST_OBJECTS:
+            raise InvalidInputError(f"table {path}", f"more than {MOST_OBJECTS} groups and datasets", "fewer")
         if name.count("/") > _DEEPEST_GROUP:
             raise InvalidInputError(f"table {path}", "groups in groups", f"{_DEEPEST_GROUP} levels at most")
         if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiu":

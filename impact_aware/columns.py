@@ -24,6 +24,7 @@ import pyarrow.parquet
 
 from impact_aware.array_file import check_size, lies_across, open_arrays, recording_length
 from impact_aware.arrays import Array
+from impact_aware.child_process import survives
 from impact_aware.column_names import listed
 from impact_aware.errors import InvalidInputError, one_reason
 from impact_aware.ranges import read_number
@@ -196,9 +197,15 @@ class _Parquet(ColumnFile):
     def _find(self) -> dict[Name, int]:
         with pyarrow.parquet.ParquetFile(self.path) as file:
             groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-            # Values, not rows: one row of a vector can be a run of any length.
-            count = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
-            check_size(self.path, 8 * count)
+
+            def count() -> int:
+                # Values, not rows: one row of a vector can be a run of any length.
+                return sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+
+            # Arrow ends the process where the histograms of a column don't fit its levels.
+            if not survives(count):
+                raise InvalidInputError("table", str(self.path), "a Parquet file whose columns Arrow can describe")
+            check_size(self.path, 8 * count())
             schema = file.schema_arrow
             nested = [field.name for field in schema if _is_list(field.type)]
             found: dict[Name, int] = dict.fromkeys(schema.names, 1)

@@ -21,6 +21,7 @@ from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from small_recordings import ROWS, bag_bytes, write_bag
 
+from impact_aware.array_file import MOST_OBJECTS
 from impact_aware.columns import MOST_COLUMNS, open_columns
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.bag import Bag, BagError
@@ -350,12 +351,19 @@ def nested_groups(path):
         place["time"] = np.arange(5.0)
 
 
+def many_groups(path):
+    with h5py.File(path, "w") as file:
+        for number in range(MOST_OBJECTS + 1):
+            file.create_group(str(number))
+
+
 BOMBS = {
     "structures.mat": (bomb_of_structures, "when unpacked"),
     "cells.mat": (bomb_of_cells, "when unpacked"),
     "vectors.parquet": (bomb_of_vectors, "320000000 bytes when unpacked"),
     "datasets.h5": (bomb_of_datasets, "bytes when unpacked"),
     "chunk.h5": (bomb_of_one_chunk, "larger chunks, expected 67108864 bytes each"),
+    "many.h5": (many_groups, "more than 12288 groups and datasets"),
     "groups.h5": (nested_groups, "groups in groups, expected 20 levels"),
 }
 
