@@ -10,9 +10,10 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ContactCompletion, ContactLoss
+from impact_aware.detection.impact_watch import CONTACT, SECOND_CONTACT
 from impact_aware.detection.impact_watch import CONTACT_LOST as LOST
 from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
-from impact_aware.messages.types import MessageTypes
+from impact_aware.messages.types import MessageTypes, give, given
 from impact_aware.records import ImpactEvent, Outcome
 
 TYPE = "impact_aware_msgs/msg/ImpactEvent"
@@ -22,6 +23,9 @@ CONTACT_MADE, CONTACT_LOST, CONTACT_COMPLETE = 0, 1, 2
 
 MEANINGS = {None: 0, True: 1, False: 2}
 """Whether an impact was the expected one -> ImpactEvent.MEANING_*."""
+
+CAUSES = {"": 0, CONTACT: 1, SECOND_CONTACT: 2, LOST: 3}
+"""Cause -> ImpactEvent.CAUSE_*."""
 
 
 def event_to_message(
@@ -39,7 +43,7 @@ def event_to_message(
     message = _new(types, CONTACT_MADE, event.time, event.time_detected, event.time_std, sequence, arm, frame)
     message.detector = event.detector
     message.meaning = MEANINGS[expected]
-    message.cause = cause
+    message.cause = CAUSES[cause]
     message.confidence = float(event.confidence)
     message.joint_names = list(joint_names)
     message.position = types.doubles(event.position)
@@ -47,7 +51,7 @@ def event_to_message(
     if event.velocity_after is not None:
         message.velocity_after = types.doubles(event.velocity_after)
     message.residual = types.doubles(event.residual)
-    message.first_joint = int(event.joint)
+    give(message, "first_joint", int(event.joint) if event.joint >= 0 else None)
     return message
 
 
@@ -55,6 +59,7 @@ def event_from_message(message: Any) -> ImpactEvent:
     """An impact as another node publishes it, in the joint order of the message; NaN where it lacks values."""
     count = len(message.joint_names)
     unknown = np.full(count, np.nan)
+    time_std = float(given(message, "time_standard_error", math.nan))
 
     def values(field: Any) -> Array:
         return np.array(field, dtype=np.float64) if len(field) == count else unknown
@@ -62,9 +67,9 @@ def event_from_message(message: Any) -> ImpactEvent:
     return ImpactEvent(
         time=stamp_seconds(message),
         time_detected=seconds(message.stamp_detected),
-        time_std=float(message.time_standard_error) if message.time_standard_error >= 0.0 else math.nan,
+        time_std=time_std if time_std >= 0.0 else math.nan,
         detector=message.detector,
-        joint=int(message.first_joint),
+        joint=int(given(message, "first_joint", -1)),
         position=values(message.position),
         velocity_before=values(message.velocity_before),
         velocity_after=values(message.velocity_after) if len(message.velocity_after) else None,
@@ -78,7 +83,7 @@ def loss_to_message(
 ) -> Any:
     """A contact that was lost."""
     message = _new(types, CONTACT_LOST, loss.time, loss.time_detected, loss.time_std, sequence, arm, frame)
-    message.detector, message.cause = "bounce", LOST
+    message.detector, message.cause = "bounce", CAUSES[LOST]
     # That the tool recedes is seen; from a second impact the loss is only concluded.
     message.confidence = 1.0 if loss.reason == "receding" else 0.5
     message.joint_names = list(joint_names)
@@ -113,9 +118,8 @@ def _new(
     write_stamp(message.header.stamp, time)
     message.header.frame_id = frame
     write_stamp(message.stamp_detected, detected)
-    message.time_standard_error = float(error) if math.isfinite(error) else -1.0
+    give(message, "time_standard_error", error if math.isfinite(error) else None)
     message.sequence = sequence
     message.arm = arm
     message.kind = kind
-    message.first_joint = -1
     return message

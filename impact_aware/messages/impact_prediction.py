@@ -14,7 +14,7 @@ from impact_aware.impact.palm import PalmPrediction
 from impact_aware.impact.uncertainty import UncertainPrediction
 from impact_aware.messages.geometry import twist, vector, write_twist, write_vector
 from impact_aware.messages.stamps import stamp_seconds, write_stamp
-from impact_aware.messages.types import MessageTypes
+from impact_aware.messages.types import MessageTypes, give, given
 from impact_aware.records.impact import DRAWN, ContactImpulse, Impact
 from impact_aware.robot import JointOrder
 
@@ -26,6 +26,11 @@ SOURCES = {"look_ahead": 0, "at_impact": 1, "service": 2, "estimate": 3, "plant"
 
 MODES = {"": 0, "stick": 1, "slide": 2, "separate": 3}
 """ContactImpulse.MODE_*."""
+
+INERTIAS = {"": 0, "M": 1, "M+B_theta": 2, "M+B_rho": 3}
+"""ImpactPrediction.INERTIA_*."""
+
+INERTIA_NAMES = {number: name for name, number in INERTIAS.items()}
 
 _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 _MODE_NAMES = {number: name for name, number in MODES.items()}
@@ -41,7 +46,7 @@ def impact_to_message(impact: Impact, types: MessageTypes) -> Any:
     message.task_number = impact.task_number
     message.arm = impact.arm
     message.method = impact.method
-    message.inertia = impact.inertia
+    message.inertia = INERTIAS[impact.inertia]
     message.joint_names = list(impact.joint_names)
     message.position = types.doubles(impact.position)
     message.velocity_before = types.doubles(impact.velocity_before)
@@ -55,13 +60,13 @@ def impact_to_message(impact: Impact, types: MessageTypes) -> Any:
         if values is not None:
             setattr(message, name, types.doubles(values.ravel()))
     message.contacts = [_contact_to_message(contact, types) for contact in impact.contacts]
-    message.object = impact.object
+    give(message, "object", impact.object or None)
     if impact.object:
         write_vector(message.object_position, impact.object_position)
         write_twist(message.object_twist_before, impact.object_twist_before)
         write_twist(message.object_twist_after, impact.object_twist_after)
     message.energy_loss = float(impact.energy_loss)
-    message.time_to_impact = float(impact.time_to_impact)
+    give(message, "time_to_impact", impact.time_to_impact if impact.time_to_impact >= 0.0 else None)
     message.valid = impact.valid
     message.reason = impact.reason
     return message
@@ -75,7 +80,7 @@ def write_answer(
     response.joint_names = joint_names
     response.velocity_after = types.doubles(prediction.velocity_after)
     response.impulse = types.doubles(prediction.impulse)
-    response.mode = prediction.mode
+    response.mode = MODES[prediction.mode]
     response.effective_mass = prediction.effective_mass
 
 
@@ -111,7 +116,7 @@ def impact_from_message(message: Any) -> Impact:
         event_sequence=int(message.event_sequence),
         task_number=int(getattr(message, "task_number", 0)),  # none in recordings of earlier versions
         method=message.method,
-        inertia=message.inertia,
+        inertia=message.inertia if isinstance(message.inertia, str) else INERTIA_NAMES.get(message.inertia, ""),
         joint_names=tuple(message.joint_names),
         position=_array(message.position),
         velocity_before=_array(message.velocity_before),
@@ -121,12 +126,12 @@ def impact_from_message(message: Any) -> Impact:
         estimated=_of_length(message.velocity_estimated, n),
         estimated_error=_of_length(message.velocity_estimated_error, n),
         contacts=tuple(_contact_from_message(contact) for contact in message.contacts),
-        object=message.object,
+        object=given(message, "object", ""),
         object_position=vector(message.object_position),
         object_twist_before=twist(message.object_twist_before),
         object_twist_after=twist(message.object_twist_after),
         energy_loss=float(message.energy_loss),
-        time_to_impact=float(message.time_to_impact),
+        time_to_impact=float(given(message, "time_to_impact", -1.0)),
         valid=bool(message.valid),
         reason=message.reason,
     )

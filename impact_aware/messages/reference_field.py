@@ -11,7 +11,7 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector, write_quaternion, write_vector
 from impact_aware.messages.stamps import seconds, write_stamp
-from impact_aware.messages.types import MessageTypes
+from impact_aware.messages.types import MessageTypes, give, given
 from impact_aware.reference import ArmAfterImpact, ArmReference, ReferenceField
 from impact_aware.swing import Swing
 
@@ -19,7 +19,7 @@ TYPE = "impact_aware_msgs/msg/ReferenceField"
 
 PLAIN = (
     "task", "revision", "event_sequence", "alpha", "ante_radius_min", "ante_radius_max", "ante_rotation_gain",
-    "start_ramp", "object_velocity_predicted", "post_gain", "post_radius_min", "post_radius_max", "post_rotation_gain",
+    "object_velocity_predicted", "post_gain", "post_radius_min", "post_radius_max", "post_rotation_gain",
     "object_mass", "object_friction",
 )  # fmt: skip
 """Numbers and texts."""
@@ -28,10 +28,13 @@ VECTORS = (
     "object_position", "object_position_at_impact", "goal", "object_half_extents", "object_velocity_after",
 )  # fmt: skip
 
-LATER = ("ante_rotation_deceleration", "post_sideways_radius")
-"""Numbers that recordings of earlier versions lack, where they were 0."""
+LIMITS = ("ante_rotation_deceleration", "post_sideways_radius")
+"""Numbers that need not be given; the library has 0 then."""
 
-ARM_PLAIN = ("arm", "tool_frame", "null_space_joint", "null_space_position")
+SHAPES = ("box", "cylinder", "hull")
+"""Shapes in the order of ReferenceField.OBJECT_*."""
+
+ARM_PLAIN = ("arm", "tool_frame", "null_space_position")
 ARM_VECTORS = ("impact_position", "impact_velocity", "normal")
 ARM_QUATERNIONS = ("orientation_before", "orientation_after")
 
@@ -41,17 +44,21 @@ def field_to_message(field: ReferenceField, time: float, types: MessageTypes) ->
     message = types.new(TYPE)
     write_stamp(message.header.stamp, time)
     message.header.frame_id = field.frame
-    for name in (*PLAIN, *LATER, "task_number"):
+    for name in (*PLAIN, "task_number"):
         setattr(message, name, getattr(field, name))
+    for name in LIMITS:
+        give(message, name, getattr(field, name) or None)
+    write_stamp(message.start_ramp, field.start_ramp)
     write_quaternion(message.object_orientation, field.object_orientation)
     write_vector(message.object_velocity, field.object_velocity)
     write_stamp(message.object_stamp, field.object_time)
+    message.object_swings = field.swing is not None
     if field.swing is not None:
         write_vector(message.object_swing_offset, field.swing.offset)
         message.object_swing_frequency = field.swing.frequency
     for name in VECTORS:
         write_vector(getattr(message, name), getattr(field, name))
-    message.object_shape = field.object_shape
+    message.object_shape = SHAPES.index(field.object_shape)
     message.object_vertices = field.object_vertices.ravel()
     message.arms = [_arm_to_message(arm, types) for arm in field.arms]
     return message
@@ -65,13 +72,15 @@ def field_from_message(message: Any) -> ReferenceField:
     """
     values: dict[str, Any] = {name: getattr(message, name) for name in PLAIN}
     values["task_number"] = int(getattr(message, "task_number", 0))  # none in recordings of earlier versions
-    values |= {name: getattr(message, name, 0.0) for name in LATER}
+    values |= {name: given(message, name, 0.0) for name in LIMITS}
+    values["start_ramp"] = given(message, "start_ramp", 0.0)
     if hasattr(message, "object_velocity"):
         values |= {"object_velocity": vector(message.object_velocity), "object_time": seconds(message.object_stamp)}
-    if frequency := getattr(message, "object_swing_frequency", 0.0):
+    frequency = getattr(message, "object_swing_frequency", 0.0)
+    if getattr(message, "object_swings", frequency):
         values["swing"] = Swing(vector(message.object_swing_offset), float(frequency))
-    if getattr(message, "object_shape", ""):  # none in recordings of earlier versions, nor where it is a box
-        values["object_shape"] = message.object_shape
+    if shape := getattr(message, "object_shape", 0):  # a name or missing in recordings of earlier versions
+        values["object_shape"] = shape if isinstance(shape, str) else _shape(shape)
         values["object_vertices"] = _corners(message.object_vertices)
     turned = getattr(message, "object_orientation", None)
     if turned is not None and any(quaternion(turned)):
@@ -79,6 +88,12 @@ def field_from_message(message: Any) -> ReferenceField:
     values.update({name: vector(getattr(message, name)) for name in VECTORS})
     arms = tuple(_arm_from_message(arm) for arm in message.arms)
     return ReferenceField(arms=arms, frame=message.header.frame_id, **values)
+
+
+def _shape(number: int) -> str:
+    if number >= len(SHAPES):
+        raise InvalidInputError("object_shape", number, f"0..{len(SHAPES) - 1}")
+    return SHAPES[number]
 
 
 def _corners(numbers: Sequence[float]) -> Array:
@@ -95,8 +110,11 @@ def _arm_to_message(arm: ArmReference, types: MessageTypes) -> Any:
         write_vector(getattr(message, name), getattr(arm, name))
     for name in ARM_QUATERNIONS:
         write_quaternion(getattr(message, name), getattr(arm, name))
-    write_vector(message.base.position, arm.base_position)
-    write_quaternion(message.base.orientation, arm.base_orientation)
+    give(message, "null_space_joint", arm.null_space_joint if arm.null_space_joint >= 0 else None)
+    message.has_base, message.has_after = arm.base_known, arm.after_impact.known
+    if arm.base_known:
+        write_vector(message.base.position, arm.base_position)
+        write_quaternion(message.base.orientation, arm.base_orientation)
     write_vector(message.angular_velocity_after, arm.after_impact.angular_velocity)
     message.null_space_velocity_after = arm.after_impact.null_space_velocity
     write_vector(message.feedforward_wrench.force, arm.feedforward_wrench[:3])
@@ -108,11 +126,11 @@ def _arm_from_message(message: Any) -> ArmReference:
     values: dict[str, Any] = {name: getattr(message, name) for name in ARM_PLAIN}
     values |= {name: vector(getattr(message, name)) for name in ARM_VECTORS}
     values |= {name: quaternion(getattr(message, name)) for name in ARM_QUATERNIONS}
-    base = getattr(message, "base", None)
-    if base is not None:  # as in recordings of earlier versions
+    values["null_space_joint"] = int(given(message, "null_space_joint", -1))
+    if base := given(message, "base", None):
         values |= {"base_position": vector(base.position), "base_orientation": quaternion(base.orientation)}
     turning = getattr(message, "angular_velocity_after", None)
-    if turning is not None:  # as in recordings of earlier versions
+    if turning is not None and getattr(message, "has_after", True):  # missing in recordings of earlier versions
         values["after_impact"] = ArmAfterImpact(vector(turning), float(message.null_space_velocity_after))
     wrench = message.feedforward_wrench
     return ArmReference(feedforward_wrench=np.concatenate((vector(wrench.force), vector(wrench.torque))), **values)

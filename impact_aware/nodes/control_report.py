@@ -128,10 +128,11 @@ class ControlReport:
         message.missed = self.missed
         message.late = self.late
         message.cycle_time = session.cycle_time
-        message.period = self.period
-        message.jitter = self.jitter
-        message.state_age = session.age
-        message.goal_distance = self._goal_distance(command)
+        message.has_period = len(self._periods) > 1
+        message.period, message.jitter = self.period, self.jitter
+        message.has_state_age, message.state_age = session.age >= 0.0, session.age
+        distance = self._goal_distance(command)
+        message.has_goal_distance, message.goal_distance = distance >= 0.0, distance
         self._publisher.publish(message)
 
     def end(self, detail: str = "") -> None:

@@ -23,7 +23,7 @@ from impact_aware.contact.shape_registry import shape_named
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.jump_predictor import Prediction
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
-from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact, write_answer
+from impact_aware.messages.impact_prediction import INERTIA_NAMES, impact_to_message, predicted_impact, write_answer
 from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.stamps import seconds
 from impact_aware.messages.task import task_from_message
@@ -241,13 +241,13 @@ class JumpPredictorNode(Node):
         prediction = predictor.predict(
             position,
             velocity,
-            spread=request.covariance,
+            spread=request.details == request.DETAILS_COVARIANCE,
             contact=self._requested_contact(request),
-            object_mass=predictor.object_mass if request.object_mass < 0.0 else request.object_mass,
+            object_mass=request.object_mass if request.has_object_mass else predictor.object_mass,
             method=request.method or predictor.method,
-            inertia=request.inertia or predictor.inertia,
+            inertia=_inertia(request.inertia) or predictor.inertia,
         )
-        if request.details or request.covariance:
+        if request.details:
             time = self._source.time if np.isfinite(self._source.time) else 0.0
             impact = self._impact(prediction, position, source="service", time=time, time_to_impact=-1.0)
             response.prediction = [impact_to_message(impact, ROS)]
@@ -260,15 +260,15 @@ class JumpPredictorNode(Node):
 
     def _requested_contact(self, request: PredictPostImpact.Request) -> Contact:
         configured = self._predictor.contact
-        own = request.friction < 0.0 and request.restitution < 0.0
-        if own and not (request.contact_frame or len(request.normal) or len(request.offset)):
+        own = request.has_friction or request.has_restitution or request.contact_frame
+        if not (own or len(request.normal) or len(request.offset)):
             return configured
         return Contact(
             frame=request.contact_frame or configured.frame,
             normal=np.array(request.normal) if len(request.normal) else configured.normal,
             offset=np.array(request.offset) if len(request.offset) else np.zeros(3),
-            friction=configured.friction if request.friction < 0.0 else request.friction,
-            restitution=configured.restitution if request.restitution < 0.0 else request.restitution,
+            friction=request.friction if request.has_friction else configured.friction,
+            restitution=request.restitution if request.has_restitution else configured.restitution,
             radius=0.0 if len(request.offset) else configured.radius,
         )
 
@@ -310,6 +310,12 @@ class JumpPredictorNode(Node):
             return WARN, NOT_KNOWN, values
         trouble = source.trouble()
         return (WARN, trouble, values) if trouble else (OK, "predicting", values)
+
+
+def _inertia(number: int) -> str:
+    if number not in INERTIA_NAMES:
+        raise InvalidInputError("inertia", number, f"one of {', '.join(map(str, INERTIA_NAMES))}")
+    return INERTIA_NAMES[number]
 
 
 main = partial(run_node, JumpPredictorNode, prompt=True)

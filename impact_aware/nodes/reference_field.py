@@ -265,8 +265,8 @@ class ReferenceFieldNode(Node):
         try:
             self._moving.check(time.monotonic())
             task = self._bases.placed(self._load(self._requested_task(request), _changes(request)))
-            if len(request.impact_speed):
-                task = task.with_impact_speed(float(request.impact_speed[0]))
+            if request.has_impact_speed:
+                task = task.with_impact_speed(request.impact_speed)
             self._live.set_task(task)
             self._object.shape = task.object.solid
         except ImpactAwareError as error:
@@ -298,16 +298,12 @@ def _changes(request: SetTask.Request) -> dict[str, Any]:
     for entry in (changes.get("object"), *(others if isinstance(others, list) else ())):
         if isinstance(entry, dict) and "mesh" in entry:
             raise InvalidInputError("yaml: mesh", entry["mesh"], "vertices in its place: a request opens no file")
-    for name in ("object_position", "goal", "impact_speed", "object_mass"):
-        count = len(getattr(request, name))
-        if count > 1:
-            raise InvalidInputError(name, f"{count} entries", "none or one")
-    if request.object_position:
-        _object_of(changes)["position"] = vector(request.object_position[0]).tolist()
-    if len(request.object_mass):
-        _object_of(changes)["mass"] = float(request.object_mass[0])
-    if request.goal:
-        changes["goal"] = vector(request.goal[0]).tolist()
+    if request.has_object_position:
+        _object_of(changes)["position"] = vector(request.object_position).tolist()
+    if request.has_object_mass:
+        _object_of(changes)["mass"] = request.object_mass
+    if request.has_goal:
+        changes["goal"] = vector(request.goal).tolist()
     return changes
 
 

@@ -115,7 +115,7 @@ def request(**fields):
     return PredictPostImpact.Request(position=ROBOT.home, velocity=velocity, **fields)
 
 
-@pytest.mark.parametrize(("fields", "most"), [({}, 140), ({"details": True}, 480), ({"covariance": True}, 1480)])
+@pytest.mark.parametrize(("fields", "most"), [({}, 140), ({"details": 1}, 480), ({"details": 2}, 1480)])
 def test_calls_of_an_answer_to_a_request(predictor, calls, fields, most):
     asked = request(**fields)
     answers = [predictor._on_request(asked, PredictPostImpact.Response()) for _ in range(3)]

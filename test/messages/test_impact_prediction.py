@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from impact_aware_msgs.msg import ContactImpulse as ContactMessage
 from impact_aware_msgs.msg import ImpactPrediction
+from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.serialization import deserialize_message, serialize_message
 
 from impact_aware.contact import Contact
@@ -15,6 +16,7 @@ from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.messages.impact_prediction import (
+    INERTIAS,
     MODES,
     SOURCES,
     TYPE,
@@ -28,6 +30,7 @@ from impact_aware.nodes.ros.messages import ROS
 from impact_aware.recordings.message_types import RECORDED, annotation_types
 from impact_aware.records import ContactImpulse, Impact
 from impact_aware.robot import JointOrder, RobotModel
+from impact_aware.robot.model import INERTIA_CHOICES
 
 ROBOT = RobotModel.from_profile("panda")
 
@@ -115,13 +118,19 @@ def test_fields_are_those_of_the_message():
     twist = message.object_twist_after
     assert [twist.linear.x, twist.linear.y, twist.linear.z] == pytest.approx([-0.2, 0.8, 1.8])
     assert [twist.angular.x, twist.angular.y, twist.angular.z] == pytest.approx([2.8, 3.8, 4.8])
-    assert (message.energy_loss, message.time_to_impact) == (0.9, 0.125)
+    assert message.has_time_to_impact and message.has_object
+    assert (message.energy_loss, message.time_to_impact.nanosec) == (0.9, 125_000_000)
+    assert message.inertia == ImpactPrediction.INERTIA_M_B_THETA
 
 
 def test_numbers_are_those_of_the_definitions():
     assert {name: getattr(ImpactPrediction, f"SOURCE_{name.upper()}") for name in SOURCES} == SOURCES
     named = {name: getattr(ContactMessage, f"MODE_{name.upper()}") for name in MODES if name}
     assert named | {"": ContactMessage.MODE_UNKNOWN} == MODES
+    constant = {name: f"INERTIA_{name.upper().replace('+', '_') or 'UNKNOWN'}" for name in INERTIAS}
+    assert {name: getattr(ImpactPrediction, constant[name]) for name in INERTIAS} == INERTIAS
+    assert INERTIAS.keys() == {"", *INERTIA_CHOICES}
+    assert all(getattr(PredictPostImpact.Request, constant[name]) == INERTIAS[name] for name in INERTIA_CHOICES)
 
 
 def test_a_covariance_or_estimate_of_another_size_is_left_out():

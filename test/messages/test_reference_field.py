@@ -64,21 +64,6 @@ def test_a_field_whose_orientation_is_not_said_has_an_object_along_its_axes(fiel
         field_from_message(message)
 
 
-def test_a_field_of_an_earlier_version_says_nothing_of_what_is_left_to_an_arm(field):
-    class Earlier:
-        """An ArmReference without the later entries."""
-
-    message, arm = field_to_message(field, 0.0, ROS), Earlier()
-    for name in ("arm", "tool_frame", "null_space_joint", "null_space_position", "impact_position", "impact_velocity",
-                 "normal", "orientation_before", "orientation_after", "feedforward_wrench"):  # fmt: skip
-        setattr(arm, name, getattr(message.arms[0], name))
-    recorded = Earlier()
-    for name in message.get_fields_and_field_types():
-        setattr(recorded, name, getattr(message, name))
-    recorded.arms = [arm]
-    assert not field_from_message(recorded).arms[0].after_impact.known
-
-
 @pytest.mark.parametrize("change", [{"x": 5.1}, {"y": float("nan")}])
 def test_a_rotation_that_no_impact_leaves_is_refused_by_name(field, change):
     message = field_to_message(field, 0.0, ROS)

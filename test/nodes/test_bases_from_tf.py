@@ -227,7 +227,7 @@ def test_another_task_has_the_same_bases(make, task_file):
     node = make(task=str(task_file))
     tell(node, *tree())
     messages = published(node)
-    response = node._on_set_task(SetTask.Request(object_mass=[1.7]), SetTask.Response())
+    response = node._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.7), SetTask.Response())
     assert response.success, response.message
     task, number = task_from_message(messages[0])
     assert (number, task.object.mass) == (2, 1.7)

@@ -87,10 +87,10 @@ def test_a_differenced_velocity_is_no_measured_one(node, monkeypatch):
 def test_an_impact_is_published_with_all_that_was_found(node):
     node._publish(WatchEvent(WatchEventKind.MADE, 4, event=FOUND, cause="second_contact"))
     ((message, meaning),) = node.published
-    assert message.cause == "second_contact"
+    assert message.cause == ImpactEvent.CAUSE_SECOND_CONTACT
     assert (message.sequence, message.arm, message.header.frame_id) == (4, "left", "left_link0")
     assert (message.header.stamp, message.stamp_detected) == (stamp(2.25), stamp(2.254))
-    assert (message.time_standard_error, message.first_joint, message.confidence) == (3e-4, 2, 0.8)
+    assert (message.time_standard_error.nanosec, message.first_joint, message.confidence) == (300_000, 2, 0.8)
     assert (message.kind, meaning) == (ImpactEvent.KIND_CONTACT_MADE, ImpactEvent.MEANING_UNKNOWN)
     assert list(message.velocity_before) == [1.1, 1.2, 1.3]
 
@@ -122,9 +122,10 @@ def test_a_lost_contact_is_published_under_its_arm(node):
 def prediction(**fields) -> ImpactPrediction:
     values = {
         "source": ImpactPrediction.SOURCE_LOOK_AHEAD, "arm": "left", "valid": True, "joint_names": ["c", "a", "b"],
-        "velocity_before": [0.0, 0.0, 0.0], "velocity_after": [0.3, 0.1, 0.2], "time_to_impact": 0.25,
+        "velocity_before": [0.0, 0.0, 0.0], "velocity_after": [0.3, 0.1, 0.2], "has_time_to_impact": True,
     }  # fmt: skip
     message = ImpactPrediction(**(values | fields))
+    message.time_to_impact.nanosec = 250_000_000
     message.header.stamp = stamp(2.0)
     return message
 

@@ -126,7 +126,7 @@ def test_the_object_s_pose_is_drawn_from_a_best_effort_camera_too(markers):
 
 def test_callbacks_only_keep_and_the_timer_draws(markers):
     for _ in range(50):
-        markers._on_impact(prediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD, time_to_impact=0.1))
+        markers._on_impact(prediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD, has_time_to_impact=True))
     assert markers.drawn == []
     markers._draw()
     count = len(markers.drawn)

@@ -118,7 +118,7 @@ def test_an_impact_is_told_once_judged_estimated_and_declared_complete(graph):
         2.0 + times,
         positions,
         impact_time,
-        impact_time_error=made[0].time_standard_error,
+        impact_time_error=seconds(made[0].time_standard_error),
         until=min([impact_time + 0.06 + 1e-6, *later]),
     )
     # Stamps travel as whole nanoseconds, and one state more or less may be in the window.

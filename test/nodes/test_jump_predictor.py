@@ -8,6 +8,7 @@ from predictor_arm import CONFIGURED, CONTACT, DOWN, HOME, NAMES, ROBOT, state
 
 from impact_aware.contact.geometry import contact_point
 from impact_aware.impact import predict
+from impact_aware.messages.impact_prediction import MODES
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.ros.messages import stamp
 
@@ -18,9 +19,9 @@ def ask(harness):
     node = harness(JumpPredictorNode, **CONFIGURED | {"object_mass": 0.0})
 
     def ask(**fields):
-        return node.call(
-            "predict_post_impact", PredictPostImpact.Request(**{"position": HOME, "velocity": DOWN} | fields)
-        )
+        flags = {f"has_{name}": True for name in fields if name in ("friction", "restitution", "object_mass")}
+        request = PredictPostImpact.Request(**{"position": HOME, "velocity": DOWN} | fields | flags)
+        return node.call("predict_post_impact", request)
 
     ask.node = node
     return ask
@@ -35,7 +36,7 @@ def whole(answer):
 def test_the_answer_is_that_of_the_library(ask):
     answer = ask()
     expected = predict(ROBOT, HOME, DOWN, CONTACT, inertia="M")
-    assert (answer.success, answer.message, answer.mode) == (True, "", expected.mode)
+    assert (answer.success, answer.message, answer.mode) == (True, "", MODES[expected.mode])
     np.testing.assert_array_equal(answer.velocity_after, expected.velocity_after)
     np.testing.assert_array_equal(answer.impulse, expected.impulse)
     assert answer.effective_mass == expected.effective_mass
@@ -44,19 +45,21 @@ def test_the_answer_is_that_of_the_library(ask):
 
 def test_details_are_the_whole_prediction(ask):
     ask.node.send("joint_states", state(2.0))
-    answer = ask(details=True)
+    answer = ask(details=1)
     prediction = whole(answer)
     assert prediction.source == ImpactPrediction.SOURCE_SERVICE and prediction.header.stamp == stamp(2.0)
     np.testing.assert_array_equal(prediction.velocity_after, answer.velocity_after)
     np.testing.assert_array_equal(prediction.position, HOME)
     assert prediction.contacts[0].effective_mass == answer.effective_mass
-    assert prediction.contacts[0].mode == ContactImpulse.MODE_SLIDE and answer.mode == "slide"
+    assert prediction.contacts[0].mode == ContactImpulse.MODE_SLIDE == answer.mode
     assert not len(prediction.velocity_after_covariance)
 
 
 def test_a_request_replaces_only_what_it_gives(ask):
+    request = PredictPostImpact.Request
+
     def contact(**fields):
-        return whole(ask(details=True, **fields)).contacts[0]
+        return whole(ask(details=1, **fields)).contacts[0]
 
     def point(**fields):
         place = contact(**fields).point
@@ -73,12 +76,12 @@ def test_a_request_replaces_only_what_it_gives(ask):
     np.testing.assert_allclose(bare, tip + 0.02 * CONTACT.normal, atol=1e-12)
     np.testing.assert_allclose(moved - bare, 0.05 * ROBOT.placement(HOME).rotation[:, 0], atol=1e-12)
     assert contact(contact_frame="panda_link7").frame == "panda_link7" and contact().frame == "tool"
-    assert whole(ask(details=True, inertia="M+B_theta")).inertia == "M+B_theta"
-    assert whole(ask(details=True, method="frictionless")).method == "frictionless"
+    assert whole(ask(details=1, inertia=request.INERTIA_M_B_THETA)).inertia == request.INERTIA_M_B_THETA
+    assert whole(ask(details=1, method="frictionless")).method == "frictionless"
 
 
 def test_only_a_free_object_is_named_as_the_obstacle(ask):
-    fixed, free = whole(ask(details=True)), whole(ask(details=True, object_mass=1.0))
+    fixed, free = whole(ask(details=1)), whole(ask(details=1, object_mass=1.0))
     assert (fixed.object, fixed.contacts[0].obstacle) == ("", "")
     assert (free.object, free.contacts[0].obstacle) == ("parcel", "parcel")
 
@@ -94,14 +97,14 @@ def test_without_a_state_the_latest_joint_states_are_taken(ask):
     nothing = {"position": [], "velocity": []}
     assert "joint_states" in ask(**nothing).message
     ask.node.send("joint_states", state(2.0, HOME + 0.1))
-    taken = whole(ask(details=True, **nothing))
+    taken = whole(ask(details=1, **nothing))
     np.testing.assert_array_equal(taken.position, HOME + 0.1)
     assert taken.header.stamp == stamp(2.0)
 
 
 def test_an_arm_that_goes_away_keeps_its_velocity(ask):
     answer = ask(velocity=-DOWN)
-    assert answer.success and answer.mode == "separate" and not np.any(answer.impulse)
+    assert answer.success and answer.mode == PredictPostImpact.Response.MODE_SEPARATE and not np.any(answer.impulse)
     np.testing.assert_array_equal(answer.velocity_after, -DOWN)
 
 
@@ -111,7 +114,7 @@ def test_a_covariance_is_computed_where_it_is_asked_for_and_there_are_deviations
     for deviation in (0.0, 0.01):
         node = harness(JumpPredictorNode, velocity_std=deviation, motor_inertia_std=0.0)
         assert not node.call("predict_post_impact", PredictPostImpact.Request(**asked)).prediction
-        prediction = whole(node.call("predict_post_impact", PredictPostImpact.Request(covariance=True, **asked)))
+        prediction = whole(node.call("predict_post_impact", PredictPostImpact.Request(details=2, **asked)))
         lengths.append((len(prediction.velocity_after_covariance), len(prediction.contacts[0].impulse_covariance)))
     assert lengths == [(0, 0), (49, 9)]
     covariance = np.array(prediction.velocity_after_covariance).reshape(7, 7)
@@ -136,12 +139,12 @@ def test_a_covariance_is_computed_where_it_is_asked_for_and_there_are_deviations
         ({"offset": [0.0, 1.0]}, "offset"),
         ({"object_mass": float("inf")}, "mass"),
         ({"contact_frame": "nose"}, "frame"),
-        ({"inertia": "B"}, "inertia"),
+        ({"inertia": 7}, "inertia"),
         ({"method": "guess"}, "method"),
     ],
 )
 def test_a_wrong_request_is_refused_in_one_line_that_names_the_field(ask, wrong, field):
-    answer = ask(details=True, **wrong)
+    answer = ask(details=1, **wrong)
     assert not answer.success and field in answer.message.partition(":")[0] and "\n" not in answer.message
     assert not len(answer.velocity_after) and not answer.prediction
     # Who asked knows: no warning.

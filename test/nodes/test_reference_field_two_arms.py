@@ -62,7 +62,7 @@ def test_the_common_impact_is_known_from_the_task(node):
 
 def test_a_single_arms_prediction_gives_its_posture_and_not_its_velocity(node):
     before = node._live.field
-    jump = ImpactPrediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD, valid=True, object="box")
+    jump = ImpactPrediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD, valid=True, has_object=True, object="box")
     jump.joint_names = node._live._robots[RIGHT].joint_names
     jump.position = posture(node, RIGHT) + 0.01
     jump.object_twist_after.linear.y = 0.3
@@ -151,7 +151,8 @@ def test_a_task_for_other_arms_is_refused(node):
 
 
 def test_mass_and_goal_change_for_both_arms(node):
-    answer = node._on_set_task(SetTask.Request(object_mass=[1.3], goal=[point([0.55, 0.0, 0.5])]), SetTask.Response())
+    request = SetTask.Request(has_object_mass=True, object_mass=1.3, has_goal=True, goal=point([0.55, 0.0, 0.5]))
+    answer = node._on_set_task(request, SetTask.Response())
     assert answer.success, answer.message
     assert [arm.arm for arm in answer.field.arms] == ["left", "right"]
     lifting = [arm.feedforward_wrench.force.z for arm in answer.field.arms]

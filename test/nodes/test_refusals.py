@@ -42,7 +42,7 @@ def test_the_predictor_keeps_the_place_of_the_object_when_another_is_not_finite(
     node = harness(JumpPredictorNode, object_mass=1.0)
     node.send("object_pose", pose(0.6), pose(math.nan))
     request = PredictPostImpact.Request(position=[0.0, -0.8, 0.0, -2.3, 0.0, 1.5, 0.8], velocity=[0.1] * 7)
-    request.details = True
+    request.details = request.DETAILS_WHOLE
     (prediction,) = node.call("predict_post_impact", request).prediction
     assert prediction.object_position == Point(x=0.6, y=0.0, z=0.1)
     assert node.refused() == {"object_pose not usable": 1} and node.status()[0] == WARN
@@ -71,7 +71,8 @@ def test_the_field_counts_what_can_not_be_true_by_reason_and_altogether(harness)
     node = harness(ReferenceFieldNode)
     node.send("object_pose", pose(math.inf), pose(30.0))
     node.send("impacts", ImpactEvent(joint_names=["elbow"], position=[0.0]))
-    fast = ImpactPrediction(valid=True, object="juice_pack", source=ImpactPrediction.SOURCE_LOOK_AHEAD)
+    fast = ImpactPrediction(valid=True, source=ImpactPrediction.SOURCE_LOOK_AHEAD)
+    fast.has_object, fast.object = True, "juice_pack"
     fast.object_twist_after.linear.y = -1000.0
     node.send("predicted_jumps", fast)
     # A request that can't be met is no reason for a warning: its client knows.

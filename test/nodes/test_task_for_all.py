@@ -193,7 +193,7 @@ def test_a_request_changes_the_shape_for_the_field_and_opens_no_file(ros_context
     cylinder = {"object": {"shape": "cylinder", "radius": 0.06, "half_length": 0.1, "position": [0.5, 0.0, 0.1]}}
     answer = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump(cylinder)), SetTask.Response())
     assert answer.success, answer.message
-    assert (answer.field.object_shape, node._object.shape.name) == ("cylinder", "cylinder")
+    assert (answer.field.object_shape, node._object.shape.name) == (answer.field.OBJECT_CYLINDER, "cylinder")
     assert node._live.field.arms[0].impact_position[1] == pytest.approx(0.06 + ROBOT.tool_radius)
     for entries in ({"object": {"mesh": "/etc/hostname"}}, {"objects": [{"mesh": "/etc/hostname"}]}):
         answer = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump(entries)), SetTask.Response())
@@ -240,9 +240,9 @@ def test_a_refused_request_changes_neither_task_nor_number(ros_context):
     field = ReferenceFieldNode()
     sent = []
     field._task_publisher.publish = sent.append
-    assert not field._on_set_task(SetTask.Request(object_mass=[-1.0]), SetTask.Response()).success
+    assert not field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=-1.0), SetTask.Response()).success
     assert field._live.task_number == 1 and not sent
-    assert field._on_set_task(SetTask.Request(object_mass=[1.9]), SetTask.Response()).success
+    assert field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.9), SetTask.Response()).success
     (message,) = sent
     task, number = task_from_message(message)
     assert (number, task.object.mass, message.name, message.header.frame_id) == (2, 1.9, "hit_and_push", "panda_link0")
@@ -267,7 +267,7 @@ def test_a_refused_request_changes_neither_task_nor_number(ros_context):
 def test_no_task_changes_under_a_moving_arm(ros_context, mode, words):
     field = ReferenceFieldNode()
     field._on_control(serialize_message(ControllerState(mode=mode)))
-    answer = field._on_set_task(SetTask.Request(object_mass=[1.3]), SetTask.Response())
+    answer = field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.3), SetTask.Response())
     assert answer.success == (not words)
     if words:
         expected = "one while the arms rest: deactivate or reset the controller first"
@@ -275,14 +275,14 @@ def test_no_task_changes_under_a_moving_arm(ros_context, mode, words):
         assert (field._live.task_number, field._live.task.object.mass) == (1, 2.2)
         # A controller that has been silent for long moves nothing.
         field._moving.see(serialize_message(ControllerState(mode=mode)), time.monotonic() - 1.5)
-        assert field._on_set_task(SetTask.Request(object_mass=[1.3]), SetTask.Response()).success
+        assert field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.3), SetTask.Response()).success
     field.destroy_node()
 
 
 def test_a_controller_that_says_nothing_readable_may_be_moving(ros_context):
     field = ReferenceFieldNode()
     field._on_control(serialize_message(ControllerState(mode=ControllerState.MODE_IDLE))[:9])
-    answer = field._on_set_task(SetTask.Request(object_mass=[1.3]), SetTask.Response())
+    answer = field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.3), SetTask.Response())
     assert not answer.success and answer.message.startswith("controller_state: got ")
     field.destroy_node()
 
@@ -335,14 +335,15 @@ def test_with_a_new_task_the_next_prediction_uses_it(ros_context, predictor):
     try:
         until(lambda: found and found[-1] == (1, TASK.object.mass, 0.3, 0.0))
         until(tasks.service_is_ready, hitting=False)
-        changed = SetTask.Request(object_mass=[1.3], yaml="object: {friction_tool: 0.1, restitution: 0.5}")
+        changed = SetTask.Request(has_object_mass=True, object_mass=1.3)
+        changed.yaml = "object: {friction_tool: 0.1, restitution: 0.5}"
         answer = tasks.call_async(changed)
         until(answer.done, hitting=False)
         assert answer.result().success and answer.result().field.object_mass == 1.3
         until(lambda: found[-1] == (2, 1.3, 0.1, 0.5))
         # A palm in place of the tip.
         palm = load_task("hit_and_push_palm", {"object": {"mass": 1.7}})
-        answer = tasks.call_async(SetTask.Request(task="hit_and_push_palm", object_mass=[1.7]))
+        answer = tasks.call_async(SetTask.Request(task="hit_and_push_palm", has_object_mass=True, object_mass=1.7))
         until(answer.done, hitting=False)
         assert answer.result().success, answer.result().message
         until(lambda: found[-1][0] == 3)

@@ -15,8 +15,10 @@ from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import predict
+from impact_aware.messages.impact_prediction import SOURCES, impact_to_message, predicted_impact
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.message_types import RECORDED
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedFrames
 from impact_aware.robot import RobotModel
@@ -44,58 +46,17 @@ def three(values: Iterable[float], kind: str = "Vector3") -> Any:
     return T[f"geometry_msgs/msg/{kind}"](*map(float, values))
 
 
-def twist(values: Any) -> Any:
-    return T["geometry_msgs/msg/Twist"](three(values[:3]), three(values[3:]))
-
-
 def transform(time: float, parent: str, child: str, place: Iterable[float], quaternion: Iterable[float]) -> Any:
     pose = T["geometry_msgs/msg/Transform"](three(place), T["geometry_msgs/msg/Quaternion"](*quaternion))
     return T["geometry_msgs/msg/TransformStamped"](header(time, parent), child, pose)
 
 
 def prediction_message(robot: RobotModel, result: ImpactPrediction, time: float, source: int) -> Any:
-    contact = T["impact_aware_msgs/msg/ContactImpulse"](
-        frame="tool",
-        obstacle="box",
-        point=three(result.point, "Point"),
-        normal=three(NORMAL),
-        impulse=three(result.impulse),
-        impulse_covariance=np.zeros(0),
-        velocity_before=three(result.contact_velocity_before),
-        velocity_after=three(result.contact_velocity_after),
-        friction=FRICTION,
-        restitution=0.0,
-        effective_mass=result.effective_mass,
-        mode=2,
-    )
-    none = np.zeros(0)
-    assert result.object_twist_before is not None and result.object_twist_after is not None
-    return T[PREDICTION](
-        header=header(time),
-        source=source,
-        event_sequence=0,
-        task_number=0,
-        arm="",
-        method="coulomb",
-        inertia="M+B_theta",
-        joint_names=list(robot.joint_names),
-        position=robot.home.copy(),
-        velocity_before=result.velocity_before,
-        velocity_after=result.velocity_after,
-        velocity_after_covariance=none,
-        mode_may_change=False,
-        velocity_estimated=none,
-        velocity_estimated_error=none,
-        contacts=[contact],
-        object="box",
-        object_position=three(np.array([0.4, 0.0, 0.3]), "Point"),
-        object_twist_before=twist(result.object_twist_before),
-        object_twist_after=twist(result.object_twist_after),
-        energy_loss=0.0,
-        time_to_impact=0.0,
-        valid=True,
-        reason="",
-    )
+    impact = predicted_impact(
+        result, source=[*SOURCES][source], time=time, position=robot.home, joint_names=robot.joint_names,
+        time_to_impact=0.0, object_name="box",
+    )  # fmt: skip
+    return impact_to_message(impact, RECORDED)
 
 
 @pytest.fixture(scope="module")

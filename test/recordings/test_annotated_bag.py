@@ -147,7 +147,7 @@ def test_event_has_the_time_of_the_impact(copy, analysis):
         assert recorded * 1e-9 - EPOCH == pytest.approx(sample + RECEIVED_LATER, abs=1e-6)
         assert event.header.frame_id == "panda_link0"
         assert event.detector == "kink" and event.kind == CONTACT_MADE
-        assert event.sequence == impact.index and event.cause == impact.cause == "contact"
+        assert event.sequence == impact.index and event.cause == CAUSES[impact.cause] == 1
         assert np.array_equal(event.velocity_before, impact.velocity_before)
         assert np.array_equal(event.residual, impact.event.residual, equal_nan=True)
     assert [entry[3].meaning for entry in events] == [1, 0]

@@ -69,7 +69,7 @@ OF_EVERY_NODE = (
 def test_no_callback_of_any_node_raises_and_every_topic_and_service_gets_messages(ros_context, monkeypatch, name):
     monkeypatch.setattr(module, "Fuzzer", Watched)
     monkeypatch.setattr(module, "SERVICE_SHARE", 0.1)
-    result = module.fuzz(name, COUNT, 5)
+    result = module.fuzz(name, COUNT, 7)
     assert result["errors"] == {}, result["tracebacks"]
     assert result["messages"] >= COUNT
     assert 0.2 * COUNT < result["spoilt"] < result["messages"]

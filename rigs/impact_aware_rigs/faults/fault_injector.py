@@ -169,7 +169,7 @@ class FaultInjectorNode(Node):
 
     def _detect_falsely(self, message: JointState) -> None:
         """An impact 3 ms ago that was not."""
-        event = ImpactEvent(detector="fault", confidence=1.0, time_standard_error=-1.0, first_joint=0)
+        event = ImpactEvent(detector="fault", confidence=1.0)
         event.header.stamp = stamp(max(self._time - 0.003, 1e-9))
         event.stamp_detected = message.header.stamp
         event.sequence = FIRST_FALSE_EVENT + self._false_events

@@ -102,9 +102,10 @@ class Templates:
         if kind is SetTask:
             choice = self._generator.random()
             if choice < 0.3:
-                request.impact_speed = [self._generator.uniform(0.1, 0.6)]
+                request.has_impact_speed, request.impact_speed = True, self._generator.uniform(0.1, 0.6)
             elif choice < 0.5:
-                request.object_position = [Point(x=0.5, y=self._generator.uniform(-0.05, 0.05), z=0.1)]
+                request.has_object_position = True
+                request.object_position = Point(x=0.5, y=self._generator.uniform(-0.05, 0.05), z=0.1)
         return request
 
     def _joint_state(self, index: int) -> JointState:
@@ -147,7 +148,7 @@ class Templates:
             position=start,
         )
         message: ImpactPrediction = impact_to_message(impact, ROS)
-        message.object = self._task.object.name
+        message.has_object, message.object = True, self._task.object.name
         message.object_twist_after.linear.y = float(TOWARD[1])
         return message
 

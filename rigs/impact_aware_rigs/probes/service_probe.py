@@ -52,7 +52,7 @@ class ServiceProbeNode(Node):
         self._targets: dict[str, tuple[Client, Any]] = {
             "empty": (self.create_client(Empty, "empty"), Empty.Request()),
             "predict": (predictor, PredictPostImpact.Request(**state)),
-            "predict_with_covariance": (predictor, PredictPostImpact.Request(covariance=True, **state)),
+            "predict_with_covariance": (predictor, PredictPostImpact.Request(details=2, **state)),
         }
         self._turns = dict(zip(self._targets, [*self._targets][1:] + ["empty"], strict=True))
         self._times: dict[str, list[float]] = {name: [] for name in self._targets}
