@@ -17,6 +17,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectMotion
+from impact_aware.messages.impact_event import CAUSES
 from impact_aware.recordings import annotated_bag
 from impact_aware.recordings.annotated_bag import AnnotatedBagError, write_annotated
 from impact_aware.recordings.bag import BagError

@@ -23,7 +23,7 @@ from impact_aware_rigs.fuzz.subjects import SUBJECTS
 
 pytestmark = pytest.mark.slow
 
-COUNT = 300
+COUNT = 450
 
 RESULT = {
     "node": "dance", "messages": 10, "spoilt": 7, "exceptions": 0, "errors": {}, "grown_kib": 5, "grown_late_kib": 1,
@@ -69,7 +69,7 @@ OF_EVERY_NODE = (
 def test_no_callback_of_any_node_raises_and_every_topic_and_service_gets_messages(ros_context, monkeypatch, name):
     monkeypatch.setattr(module, "Fuzzer", Watched)
     monkeypatch.setattr(module, "SERVICE_SHARE", 0.1)
-    result = module.fuzz(name, COUNT, 7)
+    result = module.fuzz(name, COUNT, 5)
     assert result["errors"] == {}, result["tracebacks"]
     assert result["messages"] >= COUNT
     assert 0.2 * COUNT < result["spoilt"] < result["messages"]
