@@ -18,7 +18,7 @@ class MessageTypes(Protocol):
         """(n,) as the `float64[]` of one of these messages."""
 
 
-def give(message: Any, name: str, value: float | str | None) -> None:
+def give(message: Any, name: str, value: Any) -> None:
     """Write a field, a Duration in s, and its flag `has_<name>`; None is not given."""
     setattr(message, f"has_{name}", value is not None)
     if value is None:
