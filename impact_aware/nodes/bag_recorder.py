@@ -17,6 +17,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.errors import InvalidInputError
@@ -32,6 +33,9 @@ STATES = "sensor_msgs/msg/JointState"
 
 DISCOVERY_PERIOD = 0.1
 """Wall time between two looks for new topics, s."""
+
+FLUSH_PERIOD = 1.0
+"""Wall time after which what came is handed to the system, s: a process that is killed loses no more than that."""
 
 QUIET = 0.05
 """Wall time without a message after which a recorder that is to end has had all, s."""
@@ -95,6 +99,7 @@ class BagRecorderNode(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._readiness = Readiness(self)
         self.create_timer(DISCOVERY_PERIOD, self._discover, clock=steady)
+        self.create_timer(FLUSH_PERIOD, self._flush, clock=steady)
         self.get_logger().info(f"recording to {path}")
 
     def _expect(self, text: str) -> None:
@@ -154,6 +159,16 @@ class BagRecorderNode(Node):
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
         self.create_subscription(kind, topic, write, qos, raw=True)
+
+    def _flush(self) -> None:
+        """Close the chunk of the bag, which its writer would keep in memory up to 1 MiB, however slowly it fills."""
+        storage = self._writer.storage
+        if isinstance(storage, McapWriter) and storage.chunk.msgs:
+            try:
+                storage.close_chunk()
+                storage.bio.flush()
+            except OSError as error:
+                self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
         """No message of now on can be kept, as on a full disk: end and say why, so that nobody counts on the bag."""

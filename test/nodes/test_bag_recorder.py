@@ -18,6 +18,7 @@ from std_msgs.msg import String
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes import bag_recorder
 from impact_aware.nodes.bag_recorder import BagRecorderNode
+from impact_aware.recordings.raw_recording import RawRecording
 
 FOREIGN = {
     "/not_installed": "nobody_msgs/msg/Odd",
@@ -57,6 +58,23 @@ def test_what_can_not_be_recorded_is_left_out_and_the_rest_is_in_the_bag(recorde
         assert [(own.topic, bytes(packed)) for own, _, packed in bag.messages()] == [
             ("/words", data), ("/words", b""), ("/words", data[:5]),
         ]  # fmt: skip
+
+
+def test_a_recorder_that_is_killed_leaves_what_came_until_a_second_before(recorder, tmp_path):
+    for timer in (*recorder.timers, *recorder.timers):
+        timer.callback()
+    (words,) = recorder.subscriptions
+    for text in "abc":
+        words.callback(serialize_message(String(data=text)))
+    for timer in recorder.timers:
+        timer.callback()
+    words.callback(serialize_message(String(data="lost")))
+    # Not closed: no index, no end, no metadata.yaml.
+    with RawRecording(tmp_path / "bag") as recording:
+        assert len(list(recording.records())) == 3
+    recorder.close()
+    with AnyReader([tmp_path / "bag"]) as bag:
+        assert len(list(bag.messages())) == 4
 
 
 @pytest.fixture
