@@ -23,6 +23,9 @@ HISTORY = 10.0
 MOST_FRAMES = 500
 """Frames with a parent; whoever sends more is broken, or hostile."""
 
+LONGEST_NAME = 256
+"""Characters of a frame's name, without a slash before it."""
+
 MOST_SAMPLES = 2000
 """Of one frame: 10 s at 200 Hz, and less of a faster one."""
 
@@ -123,11 +126,13 @@ def checked_transform(parent: str, child: str, time: float, known: Collection[st
         known: Frames that have a parent already.
 
     Raises:
-        InvalidInputError: No names, a frame in itself, a time that is not finite, or too many frames.
+        InvalidInputError: No names or long ones, a frame in itself, a time that is not finite, or too many frames.
     """
     parent, child = parent.lstrip("/"), child.lstrip("/")
     if not parent or not child or parent == child:
         raise InvalidInputError("transform", f"'{child}' in '{parent}'", "two frames with names that differ")
+    if max(len(parent), len(child)) > LONGEST_NAME:
+        raise InvalidInputError("transform", f"'{child}' in '{parent}'", f"names of {LONGEST_NAME} characters at most")
     if not math.isfinite(time):
         raise InvalidInputError("transform time", time, "a finite number, s")
     if child not in known and len(known) >= MOST_FRAMES:
@@ -189,7 +194,7 @@ class TransformBuffer:
         """Take the pose of `child` in `parent` at `time`, s; a static one holds for all times.
 
         Raises:
-            InvalidInputError: No names, a frame in itself, a time that is not finite, or too many frames.
+            InvalidInputError: As `checked_transform`.
         """
         parent, child = checked_transform(parent, child, time, self._parents)
         self._parents[child] = parent

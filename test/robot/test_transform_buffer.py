@@ -136,6 +136,9 @@ def test_memory_is_bounded_and_the_latest_stays():
         buffer.add("a", f"frame{number}", 0.0, pin.SE3.Identity(), static=True)
     with pytest.raises(InvalidInputError, match="frames at most"):
         buffer.add("a", "one more", 0.0, pin.SE3.Identity(), static=True)
+    for parent, child in (("a" * 257, "b"), ("a", "b" * 257)):
+        with pytest.raises(InvalidInputError, match="256 characters at most"):
+            buffer.add(parent, child, 0.0, pin.SE3.Identity(), static=True)
 
 
 def test_late_samples_are_put_in_order_and_a_clock_that_went_back_begins_anew():
