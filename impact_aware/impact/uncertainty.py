@@ -33,6 +33,9 @@ _SMALL, _LARGE = 1e-6, 1e-3
 # How many standard deviations out the mode is looked at.
 _SPREAD = 3.0
 _SYMMETRIC = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+LARGEST_VARIANCE = 1e12
+"""Of the square of each quantity's unit; all of them have standard deviations far below."""
+
 # Where the packed six stand in the whole matrix.
 _SYMMETRIC_ROWS = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 
@@ -159,11 +162,15 @@ def covariance_matrix(field: str, values: ArrayLike | None, size: int) -> Array:
     if values is None:
         return np.zeros((size, size))
     try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
+        array = np.array(values)
+    except ValueError as error:
         raise InvalidInputError(name, values, "numbers") from error
-    if not np.isfinite(array).all():
-        raise InvalidInputError(name, array.tolist(), "finite values")
+    if array.dtype.kind not in "fiu":
+        # Of texts and switches NumPy would make numbers too.
+        raise InvalidInputError(name, values, "numbers")
+    array = array.astype(float)
+    if not (np.abs(array) <= LARGEST_VARIANCE).all():
+        raise InvalidInputError(name, array.tolist(), f"finite values, {LARGEST_VARIANCE:g} at most")
     if array.ndim == 0:
         array = np.full(size, float(array))
     if array.ndim == 1 and array.shape == (size,):

@@ -152,6 +152,9 @@ def test_object_and_separation(robot):
         ("normal", np.full(3, np.nan), "finite"),
         ("friction", -0.1, "semidefinite"),
         ("point", "wide", "numbers"),
+        ("friction", "1_0", "numbers"),
+        ("friction", True, "numbers"),
+        ("velocity", 1e300, "1e.12 at most"),
     ],
 )
 def test_refuses_what_is_no_covariance(robot, field, value, expected):
