@@ -79,12 +79,16 @@ class BagRecorderNode(Node):
         if not self._settings.bag:
             raise InvalidInputError("parameter bag", "nothing", "a folder for the bag")
         path = Path(self._settings.bag)
-        if path.exists():
-            raise InvalidInputError("parameter bag", str(path), "a folder that does not exist yet")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if path.exists():
+                raise InvalidInputError("parameter bag", str(path), "a folder that does not exist yet")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
+            self._writer.open()
+        except OSError as error:
+            expected = f"a folder that can be made ({error.strerror})"
+            raise InvalidInputError("parameter bag", str(path), expected) from error
         self._typestore = get_typestore(Stores.ROS2_JAZZY)
-        self._writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
-        self._writer.open()
         self._texts: dict[str, str] = {}
         self._seen: set[str] = set()
         self._count = self._left_out = 0

@@ -178,6 +178,13 @@ def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(ex
     assert found == [(topic, time) for (topic, _), time in zip(sent, times, strict=True)]
 
 
+@pytest.mark.parametrize("name", ["file/bag", "n" * 300])
+def test_a_bag_that_can_not_be_made_is_refused_by_name(expecting, tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInputError, match="parameter bag: got .*, expected a folder that can be made"):
+        expecting(bag=str(tmp_path / name))
+
+
 @pytest.mark.parametrize(
     "text", ["/words", "words std_msgs/msg/String", "/words String", "/words std_msgs/msg/String x"]
 )
