@@ -16,6 +16,7 @@ from impact_aware.nodes.joint_state_source import DRIVER, NO_STAMPS, JointStateS
 from impact_aware.nodes.ros.liveness import WATCHDOG, NameClaim, TwinWatch, Upstream, WatchdogLink
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
 from impact_aware.nodes.ros.readiness import Readiness
+from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task.arms import Arm
 
 RATE_TOLERANCE = 0.2
@@ -45,7 +46,7 @@ class ArmConnections:
         *,
         order_required: bool = False,
     ) -> None:
-        """Warn of topics that nobody can be received from or reached on, as far as DDS has found.
+        """Warn of loosened limits, and of topics on which nobody is received from or reached, as far as DDS has found.
 
         Args:
             node: The controller, with all its subscriptions and publishers.
@@ -69,6 +70,9 @@ class ArmConnections:
         self._joints = ControllerJoints(node, self._arms, commands.topics, required=order_required)
         self._twins = TwinWatch(node, "and only one of them can be active")
         self._name = NameClaim(node)
+        for arm in arms:
+            for looser in SafetyLimits.of(arm.robot).loosened(arm.robot):
+                node.get_logger().warning(f"{arm.robot.name} {arm.prefix}".strip() + f" has a loosened limit, {looser}")
         for sentence in mismatches(node):
             node.get_logger().warning(sentence)
 

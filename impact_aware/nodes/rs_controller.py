@@ -40,7 +40,6 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.run_time_gains import RunTimeGains
 from impact_aware.nodes.task_bases import NOT_KNOWN, TaskBases
-from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task.arms import Arm, check_bases, check_names
 
 WATCHDOG_PERIOD = 0.02
@@ -70,7 +69,6 @@ class RsControllerNode(SteadyLifecycleNode):
         self._bases = TaskBases(self, self._settings.bases_from_task)
         self._arms: tuple[Arm, ...] = ()
         self._session: ControlSession | None = None
-        self._link: WatchdogLink | None = None
         self._given_up = False
         self._cold = True
         self._seen = (Mode.IDLE, False, False)
@@ -79,11 +77,11 @@ class RsControllerNode(SteadyLifecycleNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._watchdog = self.create_timer(WATCHDOG_PERIOD, self._watch, clock=steady)
         self._rival_watch = self.create_timer(RIVAL_PERIOD, self._look_for_rivals, clock=steady)
-        start = partial(self.create_timer, AUTOSTART_PERIOD, self._start_by_itself, clock=steady)
-        self._autostart = start() if self._settings.autostart else None
+        self._autostart = self.create_timer(AUTOSTART_PERIOD, self._start_by_itself, clock=steady)
         self._readiness = Readiness(self, busy=lambda: self._session is not None and self._session.active)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         if not self._settings.autostart:
+            self._autostart.cancel()
             self.get_logger().info(f"waiting for: ros2 lifecycle set {self.get_fully_qualified_name()} configure")
 
     @property
@@ -94,12 +92,14 @@ class RsControllerNode(SteadyLifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the robots, prepare the session, subscribe."""
         settings = self._settings
+        self.mark()
         try:
             bases = self._bases.numbers(settings.arms or [settings.arm], settings.bases)
             self._arms = settings.make_arms(self.get_namespace(), bases)
             check_laws(settings.law_rate, settings.law_validity)
             self._commands = arm_commands(self, self._arms, settings)
         except ImpactAwareError as error:
+            self.destroy_since_mark()
             return self._refuse(f"can't configure: {error}")
         self._complaint = ""
         self._lockstep = LockstepReporter(self, settings.lockstep)
@@ -110,7 +110,7 @@ class RsControllerNode(SteadyLifecycleNode):
             # Only its publisher's life matters here, so nobody deserializes these messages.
             self._upstream.listen(ImpactPrediction, arm.topic("predicted_jumps"), lambda serialized: None, raw=True)
         self._upstream.listen(ReferenceFieldMessage, "reference_field", self._on_field, latched=True)
-        sources = [
+        self._sources = sources = [
             JointStateSource(
                 self,
                 arm.robot.joint_names,
@@ -136,10 +136,8 @@ class RsControllerNode(SteadyLifecycleNode):
             paced=not settings.lockstep,
             declared=settings.convention_declared,
         )
-        if settings.watchdog:
-            self._link = WatchdogLink(self, settings.watchdog_timeout, self._on_watchdog)
-        reach = self._commands, self._readiness, self._upstream, self._link
-        self._sources = sources
+        link = WatchdogLink(self, settings.watchdog_timeout, self._on_watchdog) if settings.watchdog else None
+        reach = self._commands, self._readiness, self._upstream, link
         required = settings.joint_order_required
         self._connections = ArmConnections(self, self._arms, session, sources, *reach, order_required=required)
         self._report = ControlReport(self, session, self._arms, sources, settings.state_decimation)
@@ -147,9 +145,6 @@ class RsControllerNode(SteadyLifecycleNode):
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/start", self._on_start)
         self._session = self._gains.session = session
-        for arm in self._arms:
-            for looser in SafetyLimits.of(arm.robot).loosened(arm.robot):
-                self.get_logger().warning(f"{arm.robot.name} {arm.prefix}".strip() + f" has a loosened limit, {looser}")
         names = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in self._arms)
         self.get_logger().info(f"configured for {names}: watching, nothing is commanded")
         return TransitionCallbackReturn.SUCCESS
@@ -180,15 +175,21 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the arms to rest, then stop commanding for good."""
-        if self._autostart is not None:
-            self._autostart.cancel()
+        self._autostart.cancel()
         if self._session is not None:
             self._session.stop()
         return super().on_shutdown(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Refused: a controller that was configured for one robot stays with it; start another process for another."""
-        return self._refuse("a configured controller can't be cleaned up: end the process instead")
+        """Forget the session and all its topics; refused while the arms are still brought to rest."""
+        if self._session is not None and self._session.active:
+            return self._refuse("can't clean up: the arms are still being brought to rest")
+        self._autostart.cancel()
+        self._connections.close()
+        self._session = self._gains.session = None
+        self._seen, self._cold, self._complaint = (Mode.IDLE, False, False), True, ""
+        self.destroy_since_mark()
+        return super().on_cleanup(state)
 
     def _start_by_itself(self) -> None:
         session = self._session
@@ -201,7 +202,7 @@ class RsControllerNode(SteadyLifecycleNode):
                 self.trigger_activate()
             else:
                 self.get_logger().info(f"waiting to begin: {self._waiting_for}", throttle_duration_sec=10.0)
-        if self._session is not None and self._session.active and self._autostart is not None:
+        if self._session is not None and self._session.active:
             self._autostart.cancel()
 
     def _begin(self) -> str:

@@ -125,13 +125,10 @@ def test_a_refused_transition_is_published_with_its_reason(bench, monkeypatch):
     monkeypatch.setattr(bench.node._report, "_publisher", SimpleNamespace(publish=published.append))
     assert bench.node.trigger_activate() is FAILURE
     assert [message.detail[:35] for message in published] == ["can't activate: no joint_states yet"]
-    assert bench.node.trigger_cleanup() is FAILURE
-    assert published[-1].detail == "a configured controller can't be cleaned up: end the process instead"
     assert bench.node._status()[1] == published[-1].detail
     # What autostart tries ten times a second is said once.
-    count = len(published)
-    assert bench.node.trigger_cleanup() is FAILURE
-    assert len(published) == count
+    assert bench.node.trigger_activate() is FAILURE
+    assert len(published) == 1
 
 
 def test_the_complaint_is_over_once_it_is_active(bench):
@@ -204,6 +201,53 @@ def test_shut_down_it_does_not_command_for_ever(bench):
     bench.state(AT_REST, count=5)
     assert bench.commands == []
     assert bench.lifecycle == "finalized"
+
+
+@pytest.mark.parametrize("executor", ["events", "single"])
+def test_cleaned_up_it_has_nothing_left_and_can_be_configured_again(bench, monkeypatch, executor):
+    def entities():
+        kinds = "publishers", "subscriptions", "services", "clients", "timers"
+        return {kind: len(list(getattr(bench.node, kind))) for kind in kinds}
+
+    monkeypatch.setenv("IMPACT_AWARE_EXECUTOR", executor)
+    spinner = runtime.make_executor()
+    spinner.add_node(bench.node)
+    bare = entities()
+    try:
+        for _ in range(2):
+            assert bench.node.trigger_configure() is SUCCESS
+            configured = entities()
+            bench.node.trigger_cleanup()
+            assert (bench.lifecycle, entities()) == ("unconfigured", bare)
+            assert bench.node._status()[:2] == (b"\x00", "waiting to be configured")
+            for _ in range(20):
+                runtime._spin_once(spinner, [bench.node], 0.001)
+        bench.activate()
+        assert {**entities(), "subscriptions": entities()["subscriptions"] - 1} == configured, "but for the bench's own"
+        bench.state(count=3)
+        assert len(bench.commands) == 3
+    finally:
+        spinner.remove_node(bench.node)
+        spinner.shutdown()
+
+
+def test_it_is_not_cleaned_up_while_it_brings_the_arm_to_rest(bench):
+    bench.activate()
+    bench.state(MOVING, count=3)
+    assert bench.node.trigger_deactivate() is SUCCESS
+    assert bench.node.trigger_cleanup() is FAILURE
+    assert "being brought to rest" in bench.node._complaint and bench.lifecycle == "inactive"
+    bench.state(AT_REST, count=120)
+    assert bench.node.trigger_cleanup() is SUCCESS
+
+
+def test_a_configuration_that_fails_says_why_and_leaves_nothing(bench):
+    bench.node._settings = dataclasses.replace(bench.node._settings, robot="no_such_robot")
+    count = len(list(bench.node.publishers))
+    assert bench.node.trigger_configure() is FAILURE
+    level, sentence, _ = bench.node._status()
+    assert level == b"\x01" and sentence.startswith("can't configure: ") and "no_such_robot" in sentence
+    assert (bench.lifecycle, len(list(bench.node.publishers))) == ("unconfigured", count)
 
 
 def test_the_safe_mode_stays_through_deactivation_until_it_is_reset(bench):

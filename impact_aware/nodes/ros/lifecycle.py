@@ -1,4 +1,4 @@
-"""A lifecycle node that no client can end by asking for a transition which its state does not have."""
+"""A lifecycle node that no client can end by a transition which its state does not have, and that can be cleaned up."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Any
 
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.lifecycle import LifecycleNode
+
+ENTITIES = ("timer", "subscription", "service", "client", "publisher")
+"""Kinds of what a node has, in the order in which they are destroyed."""
 
 
 class SteadyLifecycleNode(LifecycleNode):
@@ -27,6 +30,17 @@ class SteadyLifecycleNode(LifecycleNode):
                 return response
 
         service.callback = answer
+
+    def mark(self) -> None:
+        """Remember what the node has now; see `destroy_since_mark`."""
+        self._marked = {kind: list(getattr(self, f"{kind}s")) for kind in ENTITIES}
+
+    def destroy_since_mark(self) -> None:
+        """Destroy what was created since `mark`: a configuration leaves nothing behind."""
+        for kind in ENTITIES:
+            for own in list(getattr(self, f"{kind}s")):
+                if own not in self._marked[kind]:
+                    getattr(self, f"destroy_{kind}")(own)
 
     def state_label(self) -> str:
         """Its primary state, such as `active`, as a client would be told."""
