@@ -11,14 +11,14 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import yaml
+from graph_texts import KEPT, graphs_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_texts import assert_same
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, select_nodes, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec, in_one_process, node_of_word, node_word
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.robot import load_profile
-from impact_aware.task import hit_normal, load_task
 
 ROOT = Path(__file__).resolve().parents[2]
 WATCHING = SingleArmOptions(simulation=False, control=False, markers=False)
@@ -34,32 +34,17 @@ def by_name(options: SingleArmOptions) -> dict[str, NodeSpec]:
     return {spec.name: spec for spec in single_arm_graph(options)}
 
 
-def test_watching_starts_nothing_that_moves_the_arm() -> None:
-    assert names(single_arm_graph(WATCHING)) == ["impact_detector", "jump_predictor"]
-
-
-def test_each_switch_adds_its_nodes() -> None:
-    watching = set(names(single_arm_graph(WATCHING)))
-    added = {
-        "markers": {"impact_markers"},
-        "control": {"reference_field", "rs_controller"},
-        "simulation": {"sim_robot"},
-    }
-    for switch, extra in added.items():
-        options = SingleArmOptions(**{"simulation": False, "control": False, "markers": False, switch: True})
-        assert set(names(single_arm_graph(options))) == watching | extra
-
-
 def test_every_executable_is_a_node_of_the_package() -> None:
     for spec in single_arm_graph(SingleArmOptions()):
         assert (ROOT / "impact_aware" / "nodes" / f"{spec.executable}.py").is_file()
         assert spec.name == spec.executable
 
 
-def test_every_node_gets_the_namespace_and_the_parameter_file(tmp_path: Path) -> None:
-    for spec in single_arm_graph(SingleArmOptions(namespace="left")):
-        assert spec.namespace == "left"
-        assert spec.parameter_files == (ROOT / "config" / "single_arm.yaml",)
+def test_every_graph_is_as_it_was_when_somebody_last_looked_at_it() -> None:
+    assert_same(graphs_text(), KEPT)
+
+
+def test_an_own_file_of_parameters_takes_the_place_of_the_package_s(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.touch()
     for spec in single_arm_graph(SingleArmOptions(parameter_file=str(mine))):
@@ -75,88 +60,14 @@ def test_no_name_is_absolute() -> None:
             assert not name.startswith("/")
 
 
-def test_whoever_reads_states_or_sends_commands_is_remapped() -> None:
-    graph = by_name(SingleArmOptions(joint_states="franka/joint_states", commands="torques"))
-    states, commands = ("joint_states", "franka/joint_states"), ("effort_controller/commands", "torques")
-    for name, spec in graph.items():
-        assert (states in spec.remappings.items()) == (name != "reference_field")
-        assert (commands in spec.remappings.items()) == (name in ("rs_controller", "sim_robot"))
-    assert not any(spec.remappings for spec in single_arm_graph(SingleArmOptions()))
-
-
-def test_the_detector_watches_the_joints_of_the_arm_only() -> None:
-    """Left to itself it would watch whatever the first message holds, such as a gripper."""
-    profile = load_profile("panda")
-    parameters = by_name(SingleArmOptions())["impact_detector"].parameters
-    assert tuple(parameters["joints"]) == profile.joint_names
-    assert parameters["base_frame"] == profile.base_frame
-
-
-def test_the_predictor_knows_the_contact_of_the_task() -> None:
-    task = load_task("hit_and_push")
-    parameters = by_name(SingleArmOptions())["jump_predictor"].parameters
-    assert parameters["normal"] == hit_normal(task, task.arms[0]).tolist()
-    assert parameters["object_mass"] == task.object.mass
-    assert parameters["friction"] == task.object.friction_tool
-
-
-def test_lockstep_reaches_everybody_who_answers_a_state() -> None:
-    graph = by_name(SingleArmOptions(lockstep=True))
-    answering = {name for name, spec in graph.items() if spec.parameters.get("lockstep")}
-    assert answering == {"impact_detector", "jump_predictor", "rs_controller", "sim_robot"}
-    assert set(graph["sim_robot"].parameters["lockstep_participants"]) == answering - {"sim_robot"}
-
-
 def test_hardware_never_waits_for_anybody() -> None:
     for spec in single_arm_graph(SingleArmOptions(simulation=False, lockstep=True)):
         assert "lockstep" not in spec.parameters
         assert not {"state_timeout", "state_age_limit"} & set(spec.parameters)
 
 
-@pytest.mark.parametrize("autostart", [True, False])
-def test_the_controller_starts_by_itself_only_when_asked_to(autostart: bool) -> None:
-    assert by_name(SingleArmOptions(autostart=autostart))["rs_controller"].parameters["autostart"] is autostart
-
-
 def by_full_name(options: DualArmOptions) -> dict[str, NodeSpec]:
     return {spec.full_name: spec for spec in dual_arm_graph(options)}
-
-
-def test_two_arms_have_detector_and_predictor_each_and_one_controller() -> None:
-    graph = by_full_name(DualArmOptions(markers=False))
-    assert list(graph) == [
-        "left/impact_detector", "left/jump_predictor", "right/impact_detector", "right/jump_predictor",
-        "reference_field", "rs_controller", "sim_robot",
-    ]  # fmt: skip
-    parameters = graph["rs_controller"].parameters
-    assert parameters["arms"] == ["left", "right"]
-    assert parameters["robots"] == ["panda", "panda"]
-    assert parameters["bases"] == [*[0.0, 0.35, 0, 0, 0, 0], *[0.0, -0.35, 0, 0, 0, 0]]
-
-
-@pytest.mark.parametrize("namespace", ["", "cell"])
-def test_a_grab_is_complete_when_both_arms_have_hit(namespace: str) -> None:
-    graph = dual_arm_graph(DualArmOptions(namespace=namespace))
-    told = {spec.full_name: spec.parameters for spec in graph if spec.name == "impact_detector"}
-    above = f"/{namespace}" if namespace else ""
-    left = told[f"{above}/left/impact_detector".lstrip("/")]
-    assert left["other_impacts"] == [f"{above}/right/impacts"]
-    assert left["expected_contacts"] == 2
-    assert left["expected_jumps"] == f"{above}/common_jumps"
-
-
-def test_watching_two_arms_moves_neither() -> None:
-    graph = by_full_name(DualArmOptions(simulation=False, control=False, markers=False))
-    assert not any("rs_controller" in name or "sim_robot" in name for name in graph)
-
-
-def test_each_arm_sees_the_contact_from_its_own_base() -> None:
-    graph = by_full_name(DualArmOptions())
-    left, right = (graph[f"{arm}/jump_predictor"].parameters for arm in ("left", "right"))
-    assert left["object_position"] == [0.55, -0.35, 0.4]
-    assert right["object_position"] == [0.55, 0.35, 0.4]
-    assert (left["normal"], right["normal"]) == ([0.0, 1.0, 0.0], [0.0, -1.0, 0.0])
-    assert (left["arm"], right["arm"]) == ("left", "right")
 
 
 @pytest.mark.parametrize("yaw", [0.5 * math.pi, math.pi])
@@ -172,143 +83,6 @@ def test_a_rotated_base_rotates_what_its_arm_is_given(tmp_path: Path, yaw: float
     assert told["object_half_extents"] == content["object"]["half_extents"]
     axes = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
     np.testing.assert_allclose(pin.rpy.rpyToMatrix(*told["object_rpy"]), axes, atol=1e-11)
-
-
-def moved_left_arm(tmp_path: Path) -> Path:
-    content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
-    content["arms"][0] |= {"base_yaw": 0.4, "base_position": [0.1, 0.3, 0.05]}
-    content["object"] |= {"friction_tool": 0.7, "restitution": 0.2, "mass": 1.9, "friction_table": 0.25}
-    task = tmp_path / "moved.yaml"
-    task.write_text(yaml.safe_dump(content))
-    return task
-
-
-def test_a_base_anywhere_gives_each_node_the_task_in_its_own_frame(tmp_path: Path) -> None:
-    graph = by_full_name(DualArmOptions(task=str(moved_left_arm(tmp_path))))
-    c, s = math.cos(0.4), math.sin(0.4)
-    predictor, detector = graph["left/jump_predictor"].parameters, graph["left/impact_detector"].parameters
-    # The face that looks along y is hit, as seen from a base that is rotated by 0.4 rad about z.
-    assert predictor["normal"] == detector["normal"] == pytest.approx([s, c, 0.0])
-    x, y, z = 0.55 - 0.1, 0.0 - 0.3, 0.40 - 0.05
-    assert predictor["object_position"] == pytest.approx([c * x + s * y, -s * x + c * y, z])
-    # The object's own edges, and its axes as the turned base sees them: turned the other way.
-    assert predictor["object_half_extents"] == [0.1, 0.065, 0.1]
-    assert predictor["object_rpy"] == pytest.approx([0.0, 0.0, -0.4])
-    assert graph["rs_controller"].parameters["bases"] == [*[0.1, 0.3, 0.05, 0, 0, 0.4], *[0, -0.35, 0, 0, 0, 0]]
-    for name in ("friction", "restitution", "object_mass", "object_name"):
-        assert graph["right/jump_predictor"].parameters[name] == predictor[name]
-    assert [predictor[name] for name in ("friction", "restitution", "object_mass")] == [0.7, 0.2, 1.9]
-    assert predictor["object_name"] == "juice_pack"
-    assert (detector["robot"], detector["base_frame"], detector["arm"]) == ("panda", "panda_link0", "left")
-
-
-def test_arms_on_one_topic_are_told_apart_by_the_prefixes_of_their_joints(tmp_path: Path) -> None:
-    content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
-    for arm in content["arms"]:
-        arm["joint_prefix"] = f"{arm['name']}_"
-    task = tmp_path / "prefixed.yaml"
-    task.write_text(yaml.safe_dump(content))
-    graph = by_full_name(DualArmOptions(task=str(task), joint_states="/joint_states"))
-    controller = graph["rs_controller"]
-    assert controller.parameters["joint_prefixes"] == ["left_", "right_"]
-    assert controller.remappings == {"left/joint_states": "/joint_states", "right/joint_states": "/joint_states"}
-    for name in ("left", "right"):
-        detector, predictor = graph[f"{name}/impact_detector"], graph[f"{name}/jump_predictor"]
-        assert detector.parameters["joints"] == [f"{name}_panda_joint{number}" for number in range(1, 8)]
-        assert detector.parameters["base_frame"] == f"{name}_panda_link0"
-        assert predictor.parameters["joint_prefix"] == f"{name}_"
-        assert detector.remappings == predictor.remappings == {"joint_states": "/joint_states"}
-        assert graph[f"{name}/impact_markers"].parameters["frame_prefix"] == f"{name}_"
-    assert "joint_prefixes" not in by_full_name(DualArmOptions())["rs_controller"].parameters
-
-
-def test_a_tilted_base_gives_each_node_the_task_in_its_own_frame(tmp_path: Path) -> None:
-    content = yaml.safe_load((ROOT / "config" / "tasks" / "hit_and_push.yaml").read_text())
-    content["arms"][0] |= {"base_rpy": [0.3, 0.0, 0.4], "base_position": [0.1, -0.05, 0.2]}
-    content["frame"] = "cell"
-    task = tmp_path / "rotated.yaml"
-    task.write_text(yaml.safe_dump(content))
-    nodes = by_name(SingleArmOptions(task=str(task)))
-    assert nodes["impact_detector"].parameters["base_rpy"] == [0.3, 0.0, 0.4]
-    for node, name in (("rs_controller", "bases"), ("jump_predictor", "base")):
-        assert nodes[node].parameters[name] == [0.1, -0.05, 0.2, 0.3, 0.0, 0.4]
-    # The face that looks along y: back by the yaw about z, then back by the roll about x.
-    seen = [math.sin(0.4), math.cos(0.4) * math.cos(0.3), -math.cos(0.4) * math.sin(0.3)]
-    assert nodes["impact_detector"].parameters["normal"] == pytest.approx(seen)
-    assert nodes["jump_predictor"].parameters["normal"] == pytest.approx(seen)
-
-
-@pytest.mark.parametrize(
-    ("options", "detector", "controller"),
-    [
-        ({"period": 0.002, "simulation": False}, 0.002, 0.002),
-        ({"period": 0.002, "simulation": True}, 0.002, 0.002),
-        ({"simulation": False}, None, None),
-    ],
-)
-def test_the_period_of_the_hardware_reaches_detector_and_controller(options, detector, controller) -> None:
-    graph = by_name(SingleArmOptions(**options))
-    assert graph["impact_detector"].parameters.get("sampling_period") == detector
-    assert graph["rs_controller"].parameters.get("period") == controller
-
-
-def test_the_plant_knows_task_robot_and_seed() -> None:
-    plant = by_name(SingleArmOptions(seed=42))["sim_robot"].parameters
-    assert (plant["robot"], plant["task"], plant["seed"]) == ("panda", "hit_and_push", 42)
-    assert "robot" not in by_full_name(DualArmOptions(seed=42))["sim_robot"].parameters
-
-
-def test_lockstep_reports_every_cycle_and_waits_for_a_slow_machine() -> None:
-    parameters = by_name(SingleArmOptions(lockstep=True))["rs_controller"].parameters
-    assert (parameters["state_timeout"], parameters["state_decimation"]) == (30.0, 1)
-    free = by_name(SingleArmOptions(lockstep=False))["rs_controller"].parameters
-    # A plant in wall time may be held up by the machine; its arms are too.
-    assert (free["state_timeout"], free["state_age_limit"]) == (1.0, 0.1) and "state_decimation" not in free
-    assert "state_age_limit" not in parameters
-    # A simulated arm follows a law for as long as it accepts old states: only steel must not.
-    assert "law_validity" not in free and "law_validity" not in parameters
-    for lockstep, wanted in ((False, 0.1), (True, None)):
-        options = SingleArmOptions(command_interface="local_law", lockstep=lockstep)
-        laws = next(spec for spec in single_arm_graph(options) if spec.executable == "rs_controller").parameters
-        assert laws.get("law_validity") == wanted
-
-
-def test_markers_of_two_arms_are_told_apart_by_arm_and_frame_prefix() -> None:
-    graph = by_full_name(DualArmOptions())
-    for name in ("left", "right"):
-        looks = graph[f"{name}/impact_markers"].parameters
-        # What the colours mean is said once.
-        once = {} if name == "left" else {"legend": False}
-        assert looks == {"robot": "panda", "arm": name, "frame_prefix": f"{name}/", "whole_scene": True, **once}
-    watched = by_full_name(DualArmOptions(simulation=False))["left/impact_markers"].parameters
-    assert "whole_scene" not in watched
-
-
-def test_the_predictor_knows_of_a_palm_and_of_the_table_that_holds_what_is_pushed() -> None:
-    push = by_name(SingleArmOptions(task="hit_and_push_palm"))["jump_predictor"].parameters
-    assert (push["pad_half_sizes"], push["table_friction"]) == ([0.04, 0.04, 0.03], 0.3)
-    ball = by_name(SingleArmOptions())["jump_predictor"].parameters
-    lifted = by_full_name(DualArmOptions())["left/jump_predictor"].parameters
-    assert lifted["pad_half_sizes"] == [0.04, 0.04, 0.03]
-    assert not {"pad_half_sizes", "table_friction"} & ball.keys() and "table_friction" not in lifted
-
-
-@pytest.mark.parametrize("namespace", ["", "cell"])
-def test_lockstep_waits_for_both_arms_by_their_names_below_the_simulator(namespace: str) -> None:
-    graph = by_full_name(DualArmOptions(lockstep=True, namespace=namespace))
-    plant = next(spec for name, spec in graph.items() if name.endswith("sim_robot"))
-    assert plant.parameters["lockstep_participants"] == [
-        "left/impact_detector", "left/jump_predictor", "right/impact_detector", "right/jump_predictor", "rs_controller",
-    ]  # fmt: skip
-
-
-def test_topics_of_two_arms_are_remapped_below_their_names() -> None:
-    graph = by_full_name(DualArmOptions(joint_states="franka/joint_states", commands="torques"))
-    states = {f"{arm}/joint_states": f"{arm}/franka/joint_states" for arm in ("left", "right")}
-    commands = {f"{arm}/effort_controller/commands": f"{arm}/torques" for arm in ("left", "right")}
-    assert graph["rs_controller"].remappings == states | commands
-    assert graph["sim_robot"].remappings == states | commands
-    assert graph["left/impact_detector"].remappings == {"joint_states": "franka/joint_states"}
 
 
 def test_a_task_for_another_number_of_arms_is_refused() -> None:
@@ -473,27 +247,6 @@ def test_a_node_without_company_needs_no_group() -> None:
     graph = select_nodes(single_arm_graph(SingleArmOptions()), "rs_controller,sim_robot")
     assert in_one_process(graph) == graph
     assert graph[0].arguments() == graph[0].ros_arguments()
-
-
-def test_only_the_plant_knows_that_the_object_stands_elsewhere() -> None:
-    graph = by_name(SingleArmOptions(displacement=(0.02, -0.01, 0.0), turn=0.3, belt=(0.1, -0.05)))
-    assert graph["sim_robot"].parameters["belt"] == [0.1, -0.05]
-    assert (graph["sim_robot"].parameters["displacement"], graph["sim_robot"].parameters["turn"]) == (
-        [0.02, -0.01, 0.0],
-        0.3,
-    )
-    others = [own.parameters for name, own in graph.items() if name != "sim_robot"]
-    assert not any({"displacement", "turn", "belt"} & parameters.keys() for parameters in others)
-    assert not {"displacement", "turn", "belt"} & by_name(SingleArmOptions())["sim_robot"].parameters.keys()
-
-
-def test_controller_and_plant_agree_on_what_the_arms_are_commanded_by() -> None:
-    graph = by_name(SingleArmOptions(command_interface="local_law"))
-    taking = {name for name, own in graph.items() if own.parameters.get("command_interface") == "local_law"}
-    assert taking == {"rs_controller", "sim_robot"}
-    two = dual_arm_graph(DualArmOptions(command_interface="local_law"))
-    assert {own.name for own in two if "command_interface" in own.parameters} == taking
-    assert not any("command_interface" in own.parameters for own in by_name(SingleArmOptions()).values())
 
 
 OTHER_THAN_DECLARED = {

@@ -63,15 +63,6 @@ def wrist_hold(factor: float = 1.0, period: float = 0.001) -> float:
     return float(np.abs(arm.q - q)[5])
 
 
-def test_the_wrists_hold_it_too_and_give_when_it_is_far_more():
-    assert wrist_hold() < 0.04
-    assert wrist_hold(4.0) > 0.2
-
-
-def test_half_as_often_they_hold_it_as_well():
-    assert wrist_hold(period=0.002) < 0.04
-
-
 @pytest.mark.parametrize(("period", "late"), [(0.01, 2), (0.001, 5)])
 def test_torques_that_come_late_leave_an_arm_calm(period, late):
     arm = HeldArm("law", PANDA, PANDA.home, period=period, late=late)

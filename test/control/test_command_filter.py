@@ -65,14 +65,6 @@ def test_an_arm_that_adds_gravity_is_sent_what_is_left_of_the_whole_torque():
     assert own.interventions == 0
 
 
-def test_an_arm_that_takes_whole_torques_begins_at_its_gravity_torque():
-    own = made(WHOLE)
-    own.begin(GRAVITY)
-    np.testing.assert_array_equal(own.previous, GRAVITY)
-    own.apply(GRAVITY + 0.9 * STEP, GRAVITY)
-    np.testing.assert_allclose(own.previous, GRAVITY + 0.9 * STEP, atol=1e-12)
-
-
 def test_the_rate_is_that_of_what_is_sent_when_gravity_changes():
     own = made(WITHOUT_GRAVITY)
     own.begin(GRAVITY)
@@ -81,16 +73,6 @@ def test_the_rate_is_that_of_what_is_sent_when_gravity_changes():
     own.apply(moved, moved)
     np.testing.assert_allclose(own.previous, np.zeros(N), atol=1e-12)
     assert own.interventions == 0
-
-
-def test_two_arms_keep_their_own_conventions_and_order():
-    own = made(WHOLE, WITHOUT_GRAVITY)
-    gravity = np.concatenate([GRAVITY, 2.0 * GRAVITY[::-1] / 3.0])
-    own.begin(gravity)
-    wanted = gravity + 0.3 * np.concatenate([STEP, STEP])
-    own.apply(wanted, gravity)
-    np.testing.assert_allclose(own.previous[:N], wanted[:N], atol=1e-12)
-    np.testing.assert_allclose(own.previous[N:], wanted[N:] - gravity[N:], atol=1e-12)
 
 
 @pytest.mark.parametrize("robot", [WHOLE, WITHOUT_GRAVITY])
@@ -199,16 +181,6 @@ def test_the_rate_counts_from_what_the_driver_applied(robot):
     assert np.all(high - low <= 2.0 * STEP + 1e-12)
     own.apply(np.full(N, 100.0), GRAVITY)
     assert np.all(np.abs(own.previous - had) <= STEP + 1e-12)
-
-
-@pytest.mark.parametrize("applied", [None, np.zeros(N - 1), np.full(N, np.nan), np.full(N, np.inf)])
-def test_the_last_command_counts_where_nothing_usable_is_reported(applied):
-    own = made(WHOLE)
-    own.begin(GRAVITY)
-    own.apply(GRAVITY + STEP, GRAVITY)
-    before = own.previous
-    own.count_from(applied)
-    np.testing.assert_array_equal(own.previous, before)
 
 
 def test_joints_whose_torque_is_not_reported_count_from_the_last_command():

@@ -85,20 +85,6 @@ def test_the_first_command_holds_the_arm_against_gravity(robot, begun):
     np.testing.assert_allclose(command.effort, robot.gravity(q), atol=1e-2)
 
 
-def test_a_start_beside_the_null_space_position_has_no_jerk_either_and_ends_there(robot, task, field, begun):
-    """A spring of 250 1/s^2 that acted at once would ask for 50 rad/s^2: a start that looks like an impact."""
-    aside = field.arms[0].null_space_position + 0.2
-    arm = dataclasses.replace(task.arms[0], null_space_position=aside)
-    q = start_posture(arm, robot)
-    assert q[0] == pytest.approx(aside)
-    controller = LawLoop(robot, ControlParameters(), field)
-    controller.start(0.0, q, np.zeros(7))
-    commands, q_after, _ = free_motion(robot, controller, q, np.zeros(7), 700)
-    asked = [pin.aba(robot.model, robot.data, q, np.zeros(7), command.effort) for command in commands[:3]]
-    assert np.abs(asked).max() < 0.5
-    assert q_after[0] == pytest.approx(field.arms[0].null_space_position, abs=0.02)
-
-
 def test_impact_leads_through_the_interim_mode_to_the_post_impact_mode(robot, task, field, begun):
     controller, _, _ = begun()
     q, dq = contact_state(robot, task, field)
@@ -111,14 +97,6 @@ def test_impact_leads_through_the_interim_mode_to_the_post_impact_mode(robot, ta
     assert after.blend == 1.0
     assert controller.field.event_sequence == 4
     assert not controller.notify_impact(1.1, 1.1, PREDICTION)
-
-
-def test_at_the_detection_the_reference_is_the_prediction(robot, task, field, begun):
-    controller, _, _ = begun()
-    q, dq = contact_state(robot, task, field)
-    controller.cycle(0.9, q, dq)
-    controller.notify_impact(0.9, 0.902, PREDICTION)
-    np.testing.assert_allclose(controller.cycle(0.902, q, dq).reference_twist[0, :3], PREDICTION, atol=1e-15)
 
 
 def test_gamma_zero_is_the_ante_impact_task_without_velocity_feedback(robot, task, field, begun):
@@ -228,31 +206,6 @@ def test_complete_contact_is_not_waited_for_endlessly(robot, task, field):
     assert controller.cycle(1.31, q, dq).mode is Mode.POST
 
 
-def test_one_arm_is_in_complete_contact_at_once(robot, task, field, begun):
-    q, dq = contact_state(robot, task, field)
-    targets = []
-    for end in ("time", "contact_complete"):
-        controller, _, _ = begun(interim_end=end)
-        controller.cycle(0.9, q, dq)
-        controller.notify_impact(0.9, 0.9, PREDICTION)
-        targets.append(controller.cycle(0.93, q, dq).target_acceleration)
-    np.testing.assert_array_equal(*targets)
-
-
-def test_a_later_field_brings_its_prediction_and_nothing_else(robot, task, field, begun):
-    controller, _, _ = begun()
-    q, dq = contact_state(robot, task, field)
-    controller.cycle(0.9, q, dq)
-    controller.notify_impact(0.9, 0.901)
-    without = controller.cycle(0.901, q, dq).reference_twist[0, :3]
-    np.testing.assert_allclose(without, 2.0 * (field.goal - field.object_position), atol=1e-6)
-    controller.set_field(field.after_impact([9.0, 9.0, 9.0], PREDICTION, event_sequence=2))
-    command = controller.cycle(0.902, q, dq)
-    np.testing.assert_allclose(command.reference_twist[0, :3], PREDICTION, atol=1e-15)
-    np.testing.assert_allclose(controller.field.object_position_at_impact, field.object_position, atol=1e-6)
-    assert controller.field.event_sequence == 2
-
-
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -285,17 +238,6 @@ def test_whatever_goes_wrong_leads_to_the_safe_mode_and_stays_there(robot, begun
     assert controller.cycle(3.001, q, dq).mode is Mode.ANTE
 
 
-def test_without_states_the_torque_goes_to_gravity_compensation(robot, begun):
-    controller, q, dq = begun()
-    _, q, dq = free_motion(robot, controller, q, dq, 400)
-    controller.safe_stop(SafeReason.STATE_STALE)
-    for _ in range(100):
-        command = controller.cycle_without_state(1.0)
-    last = controller.cycle(0.0, q, dq)  # shows the posture it knows
-    np.testing.assert_allclose(command.effort, robot.gravity(q), atol=0.5)
-    assert last.mode is Mode.SAFE
-
-
 def test_idle_and_hold_keep_the_posture(robot, task):
     controller = LawLoop(robot)
     q, dq = robot.home.copy(), np.zeros(7)
@@ -306,53 +248,6 @@ def test_idle_and_hold_keep_the_posture(robot, task):
     assert commands[-1].mode is Mode.HOLD
     # Taken out at 10/s it would go on for 0.2 / 10 rad; the hold helps.
     assert np.all(later > q - 5e-3) and np.all(later < q + 0.02)
-
-
-def test_joint_limits_are_kept_on_the_way_to_a_place_beyond_them(robot, task, field):
-    """A null-space joint held far outside its range: the QP must give way at the limit, not the limit to the task."""
-    wild = dataclasses.replace(field, arms=(dataclasses.replace(field.arms[0], null_space_position=6.0),))
-    controller = LawLoop(robot, field=wild)
-    q = start_posture(task.arms[0], robot)
-    controller.start(0.0, q, np.zeros(7))
-    commands, dq = [], np.zeros(7)
-    for index in range(2500):
-        command = controller.cycle(PERIOD * index, q, dq)
-        ddq = pin.aba(robot.model, robot.data, q, dq, command.effort)
-        q, dq = q + PERIOD * dq + 0.5 * PERIOD**2 * ddq, dq + PERIOD * ddq
-        commands.append(command)
-        # What the integration differs from (29) by within one period.
-        assert np.all(q <= robot.limits.position_upper + 1e-3) and np.all(q >= robot.limits.position_lower - 1e-3)
-        # The torque rate does not give way: taking 10 rad/s^2 away at 1000 N m/s over 0.3 kg m^2 gains 0.02 rad/s.
-        assert np.all(np.abs(dq) <= robot.limits.velocity + 0.02)
-    assert all(c.mode is Mode.ANTE for c in commands)
-
-
-def test_two_arms_that_are_turned_images_get_equal_torques(robot, task, field):
-    """Two arms and their fields, one the other turned by half a turn about the vertical: their torques are equal."""
-    # The Panda's inertias are not quite symmetric, so that a mirrored posture has no mirrored torque. Two arms
-    # back to back, each the other turned by half a turn, have equal ones.
-    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.zeros(3))
-    own = field.arms[0]
-    rotated = dataclasses.replace(
-        own,
-        impact_position=turn.act(own.impact_position),
-        impact_velocity=turn.rotation @ own.impact_velocity,
-        normal=turn.rotation @ own.normal,
-        orientation_before=pin.Quaternion(
-            turn.rotation @ pin.Quaternion(own.orientation_before).toRotationMatrix()
-        ).coeffs(),
-        feedforward_wrench=np.zeros(6),
-    )
-    centre = np.zeros(3)
-    wide = {"object_position": centre, "ante_radius_min": 0.6, "ante_radius_max": 1.2}
-    both = dataclasses.replace(field, arms=(own, rotated), **wide)
-    controller = LawLoop([robot, robot], field=both, bases=[pin.SE3.Identity(), turn])
-    q = start_posture(task.arms[0], robot)
-    controller.start(0.0, np.tile(q, 2), np.zeros(14))
-    for index in range(20):
-        effort = controller.cycle(PERIOD * index, np.tile(q, 2), np.full(14, 0.01)).effort
-        # Two solutions of one program of 14 variables whose halves are alike.
-        np.testing.assert_allclose(effort[:7], effort[7:], atol=1e-6)
 
 
 def test_start_needs_a_field_and_a_finite_state(robot, field):

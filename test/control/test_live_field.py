@@ -12,11 +12,11 @@ import pytest
 from impact_aware.control.live_field import LiveField
 from impact_aware.control.tracking import movement
 from impact_aware.errors import InvalidInputError
-from impact_aware.records import ContactImpulse, Impact, ImpactEvent
+from impact_aware.records import Impact, ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.swing import Swing
 from impact_aware.task import load_task, start_posture
-from impact_aware.task.arms import Arm, arms_of_task, check_names, several_arms, single_arm
+from impact_aware.task.arms import arms_of_task
 from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
 
 SINGLE, DUAL = load_task("hit_and_push"), load_task("dual_arm_grab")
@@ -184,15 +184,6 @@ def test_an_impact_before_the_object_is_near_changes_nothing(single, distance, t
     assert single.elsewhere == (not taken)
     assert single.take_impact(0, event(single), names(single), 5), "the one to come"
     assert single.field.event_sequence == 5
-
-
-def test_an_impact_is_near_an_object_that_moves_where_it_is_by_then(single):
-    """Along the normal at 0.1 m/s, seen at 1.8 s: at 2 s it is 2 cm nearer to the tool."""
-    normal = single.field.arms[0].normal
-    far = event(single, time=2.0, shift=0.11 * normal)
-    single.move_object(at(SINGLE.object.position), 0.1 * normal, 1.8)
-    assert not single.take_impact(0, dataclasses.replace(far, time=1.8), names(single), 1)
-    assert single.take_impact(0, far, names(single), 2)
 
 
 def test_joints_of_an_event_may_come_in_any_order(single):
@@ -367,16 +358,6 @@ def test_the_first_impact_is_near_the_object_and_the_other_arm_s_wherever_it_met
     assert field.take_impact(1 - arm, far[1 - arm], names(field, 1 - arm), 1) and field.elsewhere == 1
 
 
-@pytest.mark.parametrize(("arm", "taken"), [(0, True), (1, False)])
-def test_how_near_is_said_by_the_arm_s_own_profile(two_arms, arm, taken):
-    task, arms = two_arms
-    profile = dataclasses.replace(arms[1].robot.profile, safety={"impact_lead": 0.05})
-    strict = dataclasses.replace(arms[1], robot=RobotModel.from_profile(profile))
-    field = LiveField(task, (arms[0], strict))
-    hit = event(field, arm, shift=0.07 * field.field.arms[arm].normal)
-    assert field.take_impact(arm, hit, names(field, arm), 1) is taken
-
-
 def test_the_common_impact_is_each_arms_in_its_own_base(two_arms):
     task, arms = two_arms
     field = LiveField(task, arms)
@@ -443,77 +424,6 @@ def test_a_task_with_other_arms_or_bases_is_refused(two_arms):
         live().set_task(DUAL)
 
 
-# Arms
-
-
-def test_bases_are_four_numbers_each_in_the_order_of_the_names():
-    left, right = several_arms(["l", "r"], ["panda"], [0.1, 0.2, 0.3, YAW, 1.1, 1.2, 1.3, -YAW])
-    np.testing.assert_allclose(left.base.translation, [0.1, 0.2, 0.3])
-    np.testing.assert_allclose(right.base.translation, [1.1, 1.2, 1.3])
-    c, s = math.cos(YAW), math.sin(YAW)
-    np.testing.assert_allclose(left.base.rotation, [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]], atol=1e-15)
-    np.testing.assert_allclose(right.base.rotation, left.base.rotation.T, atol=1e-15)
-    np.testing.assert_allclose(
-        left.twist_in_base(np.array([1.0, 0.0, 0.0, 0.0, 2.0, 0.0])), [c, -s, 0, 2 * s, 2 * c, 0]
-    )
-    assert (left.topic("impacts"), single_arm("", "panda")[0].topic("impacts")) == ("l/impacts", "impacts")
-
-
-@pytest.mark.parametrize(
-    ("names", "robots", "bases", "field"),
-    [
-        (["l", "l"], ["panda"], [0.0] * 8, "arms"),
-        (["l", ""], ["panda"], [0.0] * 8, "arms"),
-        (["l", "r"], ["panda"] * 3, [0.0] * 8, "robots"),
-        (["l", "r"], ["panda"], [0.0] * 7, "bases"),
-    ],
-)
-def test_arms_that_do_not_add_up_are_refused(names, robots, bases, field):
-    with pytest.raises(InvalidInputError, match=f"parameter {field}"):
-        several_arms(names, robots, bases)
-
-
-def test_the_arms_of_a_field_must_be_those_of_the_controller():
-    robot = single_arm("", "panda")[0].robot
-    arms = [Arm(name, name, robot, pin.SE3.Identity()) for name in ("l", "r")]
-    check_names(arms, ["l", "r"])
-    check_names(arms[:1], ["whatever"])
-    for wrong in (["r", "l"], ["l"], []):
-        with pytest.raises(InvalidInputError, match=r"field\.arms"):
-            check_names(arms, wrong)
-    # A single arm follows a reference of any name, but one: of a field for two it would not know which.
-    with pytest.raises(InvalidInputError, match=r"field\.arms: got 2, expected 1"):
-        check_names(arms[:1], ["l", "r"])
-
-
-def test_contacts_are_no_part_of_a_common_impact():
-    assert Impact(source="at_impact", time=0.0).contacts == ()
-    assert ContactImpulse().mode == ""
-
-
-def test_arms_that_hit_an_object_that_moves_send_it_on_from_where_it_is(two_arms):
-    task, arms = two_arms
-    own = LiveField(task, arms)
-    velocity = np.array([0.06, -0.02, 0.0])
-    own.move_object(at(np.array(task.object.position)), velocity, 1.0)
-    shift = 0.6 * velocity
-    names_of = [arm.robot.joint_names for arm in arms]
-    hits = [event(own, index, 1.6, shift=shift) for index in range(2)]
-    there = own.field.advanced(1.6)
-    ahead = prediction(own, (0.0, 0.0, 0.1), index=1, position=hits[1].position, time=1.5, time_to_impact=0.1)
-    own.take_prediction(1, ahead)
-    own.take_impact(0, hits[0], names_of[0], 1, arms[0].name)
-    robots = [arm.robot for arm in arms]
-    expected = predict_grasp(task, robots, there, np.concatenate([hit.position for hit in hits]))
-    np.testing.assert_allclose(own.field.object_velocity_after, expected, atol=1e-9)
-    centre = np.add(task.object.position, shift)
-    np.testing.assert_allclose(own.field.object_position_at_impact, centre, atol=1e-4)
-    own.take_impact(1, hits[1], names_of[1], 1, arms[1].name)
-    common = own.common_impact()
-    for arm, impact in zip(arms, common, strict=True):
-        np.testing.assert_allclose(arm.base.act(impact.object_position), centre, atol=1e-4)
-
-
 SWINGING = Swing(np.array([0.02, -0.011, 0.0]), 4.0)
 
 
@@ -564,24 +474,3 @@ def test_the_ante_impact_field_moves_with_the_swing_from_rest_on(single):
             np.testing.assert_allclose(shift, field.shift(begin + elapsed), atol=1e-15)
     met = movement(field, begin + 0.4999999, 0.4999999)[0]
     np.testing.assert_allclose(met, field.shift(begin + 0.5), atol=1e-7)
-
-
-@pytest.mark.parametrize("outwards", [True, False])
-def test_a_moving_object_must_be_in_reach_where_it_will_be(single, outwards):
-    """Near the end of the reach an object that comes closer is accepted, and one that leaves is refused."""
-    place = np.array([0.5, 0.02, 0.1])
-    step = np.array([0.02, 0.0, 0.0])
-    while True:
-        try:
-            live().move_object(at(place + step), None, 1.0)
-        except InvalidInputError:
-            break
-        place = place + step
-    # Stretched out, a joint would have to be faster than it can for the tool to go along: 20 mm before that it is bent.
-    place = place - step
-    velocity = np.array([0.06 if outwards else -0.06, 0.0, 0.0])
-    if outwards:
-        with pytest.raises(InvalidInputError, match="expected a pose within reach"):
-            single.move_object(at(place), velocity, 1.0)
-    else:
-        assert single.move_object(at(place), velocity, 1.0)

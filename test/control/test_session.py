@@ -14,7 +14,6 @@ from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.safety.contact_force import ContactForceObserver
 from impact_aware.control.safety.torque_fit import FIRST_STATES
-from impact_aware.control.tracking import movement
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel, load_profile
 from impact_aware.robot.effort_convention import EffortConvention
@@ -238,18 +237,6 @@ def test_the_age_of_a_state_counts(driver):
     assert driver.session.command.detail == "joint state 21 ms old"
 
 
-def test_stamps_of_another_clock_have_no_age(driver):
-    driver.offset = 1.7e9
-    driver.run(0.01)
-    assert driver.session.mode is Mode.ANTE and driver.session.age == -1.0
-
-
-def test_stamps_a_little_ahead_of_this_clock_are_not_old(driver):
-    driver.offset = -0.5
-    driver.run(0.01)
-    assert driver.session.mode is Mode.ANTE and driver.session.age == pytest.approx(-0.5)
-
-
 @pytest.mark.parametrize(("offset", "age"), [(999.0, 999.0), (-999.0, -999.0), (1001.0, -1.0), (-1001.0, -1.0)])
 def test_clocks_a_quarter_of_an_hour_apart_are_no_longer_one(driver, offset, age):
     driver.offset = offset
@@ -273,12 +260,6 @@ def test_the_time_of_a_cycle_is_from_the_state_to_its_torques():
         if k == 0:
             session.start(check=False)
     assert session.cycle_time == 0.25
-
-
-def test_a_limit_that_is_still_left_in_the_safe_mode_is_no_new_violation(session):
-    for k in range(6, 12):
-        command = session.cycle(1.0 + 1e-3 * k, START, REST + 2.6)
-    assert command.reason is SafeReason.VELOCITY_LIMIT and session.violations == {SafeReason.VELOCITY_LIMIT: 1}
 
 
 def test_another_limit_that_is_left_in_the_safe_mode_is_counted_once_each_time_and_the_first_reason_kept(session):
@@ -541,22 +522,6 @@ def both(driver, apart=0.0):
     return first, driver.state(STARTS[1], arm=1, stamp=driver.now + apart)
 
 
-def test_two_arms_are_answered_when_both_have_come_and_belong_together(pair):
-    count = len(pair.sent)
-    assert both(pair) == (False, True)
-    assert len(pair.sent) == count + 1 and pair.sent[-1].size == 14
-    assert both(pair, apart=0.00055) == (False, True)
-    assert both(pair, apart=0.0008) == (False, False)
-
-
-def test_the_older_of_two_stamps_counts_for_the_age(pair):
-    pair.now += 0.019
-    pair.state(STARTS[0], arm=0, age=0.0004)
-    pair.state(STARTS[1], arm=1)
-    assert pair.session.age == pytest.approx(0.0004)
-    assert pair.session.command.time == pytest.approx(pair.now)
-
-
 def test_one_silent_arm_brakes_the_other_by_its_own_states(pair):
     for _ in range(150):
         pair.now += 0.001
@@ -579,15 +544,6 @@ def test_states_that_never_belong_together_are_no_states(pair):
     assert "have not come in pairs for 0.10 s" in pair.session.command.detail
 
 
-def test_an_arm_that_comes_back_is_waited_for_again(pair):
-    pair.now += 0.2
-    pair.session.watch()
-    assert not pair.session.states.alive
-    # The other arm is still excluded when the first one comes back.
-    assert both(pair) == (True, False)
-    assert both(pair) == (False, True)
-
-
 def test_contact_is_complete_when_it_is_for_both_arms(pair):
     session = pair.session
     session.events.notify_impact(pair.now, pair.now, arm=1, sequence=3, anywhere=True)
@@ -595,13 +551,6 @@ def test_contact_is_complete_when_it_is_for_both_arms(pair):
     assert not session.events.notify_contact_complete(pair.now, arm=0, sequence=1)
     assert not session.events.notify_contact_complete(pair.now, arm=0, sequence=1)
     assert session.events.notify_contact_complete(pair.now, arm=1, sequence=1)
-
-
-def test_the_second_arms_prediction_is_followed_too(pair):
-    session = pair.session
-    session.events.notify_impact(pair.now, pair.now, [0.01, 0.02, 0.03], arm=0, sequence=1, anywhere=True)
-    session.events.notify_impact(pair.now, pair.now, [0.04, -0.05, 0.06], arm=1, sequence=1, anywhere=True)
-    np.testing.assert_allclose(session.field.object_velocity_after, [0.04, -0.05, 0.06])
 
 
 def test_the_task_done_lets_two_arms_carry_on():
@@ -661,62 +610,6 @@ def reference(field, time, start=1.0):
         command = session.cycle(float(moment), START, REST)
     assert command.mode is Mode.ANTE
     return command.reference_twist[0], command.target_acceleration[0], command.object_position
-
-
-def test_the_field_moves_with_its_object():
-    """After the ramp: that of the object where it is now, and the object's velocity on top."""
-    velocity = np.array([0.08, -0.05, 0.0])
-    moving = dataclasses.replace(FIELD, object_velocity=velocity, object_time=0.7)
-    twist, target, where = reference(moving, 1.9)
-    shift = 1.2 * velocity
-    arms = (dataclasses.replace(FIELD.arms[0], impact_position=FIELD.arms[0].impact_position + shift),)
-    there = dataclasses.replace(FIELD, arms=arms, object_position=FIELD.object_position + shift)
-    expected, wanted, _ = reference(there, 1.9)
-    np.testing.assert_allclose(twist[:3], expected[:3] + velocity, atol=1e-12)
-    np.testing.assert_allclose(twist[3:], expected[3:], atol=1e-12)
-    np.testing.assert_allclose(where, FIELD.object_position + shift, atol=1e-12)
-    # Velocity is fed back against it.
-    damping = ControlParameters().track_damping
-    np.testing.assert_allclose(target[:3], wanted[:3] + damping * velocity, atol=1e-9)
-
-
-@pytest.mark.parametrize("elapsed", [0.0, 0.1, 0.3, 0.49, 0.6])
-def test_the_ramp_of_the_start_takes_the_field_to_where_the_object_is(elapsed):
-    """Its place is the integral of the velocity that it has, and both are the object's once the ramp is over."""
-    field = dataclasses.replace(FIELD, object_velocity=np.array([0.08, -0.05, 0.02]), object_time=4.0)
-    assert field.start_ramp == 0.5
-    step = 1e-5
-
-    def at(moment):
-        return movement(field, 5.0 + moment, moment)
-
-    shift, velocity, acceleration = at(elapsed)
-    if elapsed > 0.0:
-        (ahead, faster, _), (behind, slower, _) = at(elapsed + step), at(elapsed - step)
-        np.testing.assert_allclose((ahead - behind) / (2.0 * step), velocity, atol=1e-9)
-        np.testing.assert_allclose((faster - slower) / (2.0 * step), acceleration, atol=1e-7)
-    if elapsed > 0.5:
-        np.testing.assert_allclose(shift, (1.0 + elapsed) * field.object_velocity, atol=1e-15)
-    if elapsed == 0.0:
-        assert not velocity.any()
-        np.testing.assert_allclose(shift, (1.0 + 0.25) * field.object_velocity, atol=1e-15)
-
-
-def test_where_the_tool_touches_an_object_that_moves_the_object_is():
-    """Along the normal as far off as the tool is, across it where its velocity took it."""
-    velocity = np.array([0.08, -0.05, 0.0])
-    field = dataclasses.replace(FIELD, object_velocity=velocity, object_time=0.5)
-    session = ControlSession(ROBOT, field=field)
-    session.start(1.0, START, check=False)
-    session.cycle(1.0, START, REST)
-    assert session.events.notify_impact(1.0, 1.0, anywhere=True)
-    tool = base_placement(TASK.arms[0]).act(ROBOT.placement(START).translation)
-    normal = FIELD.arms[0].normal
-    shift = 0.5 * velocity
-    along = normal * (normal @ (tool - FIELD.arms[0].impact_position - shift))
-    np.testing.assert_allclose(
-        session.field.object_position_at_impact, FIELD.object_position + shift + along, atol=1e-9
-    )
 
 
 def test_in_the_interim_mode_the_object_is_followed_on_as_if_it_had_not_been_hit():

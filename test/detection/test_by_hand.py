@@ -10,7 +10,7 @@ from sliders import two_sliders
 
 from impact_aware.detection import JointSample, make_detector
 from impact_aware.detection.papers import impact_sensitivity
-from impact_aware.detection.tuning import _second_maxima, _threshold, measure_source, tune
+from impact_aware.detection.tuning import _second_maxima, _threshold, tune
 from impact_aware.detection.windowed_detector import WindowParameters, joint_mask, per_joint
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
@@ -234,20 +234,6 @@ def rest(seconds=12.0, joints=2):
     return times, np.outer(0.3 * np.sin(times), np.linspace(1.0, 0.7, joints))
 
 
-def test_a_tuning_tells_length_rate_and_what_was_seen():
-    times, positions = rest()
-    efforts = np.zeros_like(positions)
-    efforts[3456, 0], efforts[7890, 1] = 4.0, -5.0
-    found = tune("torque_residual", times, positions, None, efforts, np.zeros_like(efforts), margin=1.5, joints=(0, 1))
-    assert found.largest == (pytest.approx(5.0),) and found.detector == "torque_residual"
-    assert found.hours == pytest.approx(11.999 / 3600.0)
-    assert found.false_alarms_bound == pytest.approx(3.0 / found.hours)
-    assert found.parameters["threshold"] >= 7.5 and found.parameters["joints"] == (0, 1)
-    assert found.parameters["sampling_period"] == pytest.approx(PERIOD)
-    fewer = tune("torque_residual", times, positions, None, efforts, np.zeros_like(efforts), false_alarms_per_hour=1e-3)
-    assert fewer.false_alarms_per_hour == pytest.approx(1e-3) and fewer.parameters["threshold"] > 7.5
-
-
 def test_every_joint_has_its_share_of_the_false_alarms():
     times, positions = rest()
     rng = np.random.default_rng(7)
@@ -285,17 +271,22 @@ def test_what_nothing_can_be_learnt_from_is_refused(changes, field):
         tune("acceleration", **{"times": times, "positions": positions, **changes})
 
 
-def test_a_hundred_rows_tell_of_their_source():
-    times, positions = rest(0.1)
-    assert measure_source(times, positions).sampling_period == pytest.approx(PERIOD)
-    # Stamps that stand still or are missing do not count.
-    times[50:53] = times[50]
-    times[70] = math.nan
-    assert measure_source(times, positions).sampling_period == pytest.approx(PERIOD)
-
-
 def test_detectors_with_a_robot_have_as_many_joints():
     robot = RobotModel.from_profile("panda")
     for name, more in (("momentum_observer", {}), ("sensitive_joint", {"normal": (0.0, 0.0, 1.0)})):
         with pytest.raises(InvalidInputError, match="robot: got 7 joints, expected 2 joints"):
             make_detector(name, 2, robot=robot, **more)
+
+
+def test_a_tuning_tells_length_rate_and_what_was_seen():
+    times, positions = rest()
+    efforts = np.zeros_like(positions)
+    efforts[3456, 0], efforts[7890, 1] = 4.0, -5.0
+    found = tune("torque_residual", times, positions, None, efforts, np.zeros_like(efforts), margin=1.5, joints=(0, 1))
+    assert found.largest == (pytest.approx(5.0),) and found.detector == "torque_residual"
+    assert found.hours == pytest.approx(11.999 / 3600.0)
+    assert found.false_alarms_bound == pytest.approx(3.0 / found.hours)
+    assert found.parameters["threshold"] >= 7.5 and found.parameters["joints"] == (0, 1)
+    assert found.parameters["sampling_period"] == pytest.approx(PERIOD)
+    fewer = tune("torque_residual", times, positions, None, efforts, np.zeros_like(efforts), false_alarms_per_hour=1e-3)
+    assert fewer.false_alarms_per_hour == pytest.approx(1e-3) and fewer.parameters["threshold"] > 7.5

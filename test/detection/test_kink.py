@@ -18,29 +18,6 @@ def made_of(times, instant, jumps, contact_time=0.0, acceleration=0.0):
     return positions + np.outer(late, jumps)
 
 
-@settings(max_examples=40)
-@given(
-    st.integers(-98, -42),
-    st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3),
-    st.integers(9, 20),
-    st.floats(-10.0, 10.0),
-    st.sampled_from([0.0, 1.0, 1.5]),
-)
-def test_exact_signal_is_recovered(step, jumps, samples, acceleration, contact_time):
-    times = np.arange(1.0 - samples, 1.0) * PERIOD
-    # On the grid of candidates: between two of them no candidate is exact, and other contact times fit as well.
-    instant, jumps = step / SUBDIVISIONS * PERIOD, np.array(jumps) * [1, -1, 1]
-    positions = made_of(times, instant, jumps, contact_time * PERIOD, acceleration)
-    kink = fit_kink(positions, PERIOD, -6.0 * PERIOD, np.full(3, 1e-7))
-    # A jump between two samples and one that takes the time around them give the same samples up to half a period
-    # apart, and the mean over the candidates lies between them.
-    assert kink.time == pytest.approx(instant, abs=0.55 * PERIOD)
-    before = np.array([0.5, -0.2, 0.1]) + acceleration * instant
-    # A shift of the instant by 0.1 periods changes a jump of 1 rad/s by its share of the two samples after it.
-    np.testing.assert_allclose(kink.velocity_after - kink.velocity_before, jumps, atol=0.15)
-    np.testing.assert_allclose(kink.velocity_before, before, atol=0.05)
-
-
 @settings(max_examples=60)
 @given(
     st.floats(-5.0, -2.0),
@@ -107,24 +84,6 @@ def test_a_misfit_beyond_the_stated_noise_widens_the_error():
     # Much more than the quarter of a period that is always there; 13 samples tell the true noise to a third.
     assert spreads[0] > 0.5e-3
     assert spreads[1] > 0.5 * spreads[0]
-
-
-def test_velocities_and_position_are_those_at_the_kink():
-    # 100 and -60 rad/s^2: in the 2.4 periods behind the kink the velocities change by 0.24 and 0.144 rad/s.
-    times = np.arange(-12.0, 1.0) * 1e-3
-    acceleration, jump, kink = np.array([100.0, -60.0]), np.array([1.0, -0.7]), -2.4e-3
-    rows = 0.3 + 0.5 * acceleration * (times[:, None] + 0.02) ** 2 + np.maximum(times - kink, 0.0)[:, None] * jump
-    found = fit_kink(rows, 1e-3, -6e-3, np.full(2, 1e-7))
-    before = acceleration * (kink + 0.02)
-    np.testing.assert_allclose(found.velocity_before, before, atol=0.06)
-    np.testing.assert_allclose(found.velocity_after, before + jump, atol=0.06)
-    np.testing.assert_allclose(found.position, 0.3 + 0.5 * acceleration * (kink + 0.02) ** 2, atol=1e-3)
-
-
-def test_a_motion_without_any_misfit_has_no_kink_to_explain():
-    found = fit_kink(np.zeros((8, 2)), PERIOD, -4e-3, np.full(2, 1e-6))
-    assert found.explained == 0.0
-    np.testing.assert_array_equal([found.velocity_before, found.velocity_after], 0.0)
 
 
 def test_what_is_explained_is_the_share_of_the_misfit():

@@ -101,12 +101,6 @@ def test_missing_samples_are_bridged_by_the_parabola_and_remembered_for_a_window
         assert not window.settled or window.mixture is None
 
 
-def test_counts_go_on_across_a_gap_that_is_bridged():
-    window = filled(4)
-    assert accept(window, 7) == 3
-    assert window.counts.tolist() == [8, 8]
-
-
 def test_the_gap_that_is_too_long_starts_again():
     window = filled()
     assert accept(window, 25) == 1
@@ -184,13 +178,6 @@ def test_whole_turns_are_taken_away_and_kept_in_mind(turns):
     np.testing.assert_allclose(window.positions[-1], motion(34) + turn, atol=1e-12)
 
 
-def test_half_a_turn_is_the_limit_of_what_a_joint_moves():
-    for moved, seen in ((3.1, 3.1), (-3.1, -3.1), (3.2, 3.2 - 2.0 * math.pi)):
-        window = filled(joints=1)
-        accept(window, 21, motion(20)[:1] + moved)
-        assert window.positions[-1, 0] - window.positions[-2, 0] == pytest.approx(seen, abs=1e-12)
-
-
 def test_a_repeat_in_motion_is_held_however_often_it_comes():
     window = filled()
     assert [accept(window, 20 + k, motion(20)) for k in range(1, 9)] == [0] * 8
@@ -244,34 +231,6 @@ def test_motion_right_after_repeats_tells_a_slow_source_from_an_arm_at_rest(repe
     assert window.drops.held == before + 6
 
 
-def test_a_step_of_the_encoder_after_repeats_is_no_gap():
-    window = make()
-    for k in range(11):
-        accept(window, k, [0.3, -1.0])
-    accept(window, 11, [0.3 + 1.5 * STEP, -1.0])
-    assert window.drops.gaps == 0
-
-
-@pytest.mark.parametrize(("moved", "held"), [(1.5 * STEP * 50, 3), (2.5 * STEP * 50, 6), (-2.5 * STEP * 50, 6)])
-def test_motion_across_a_long_gap_counts_per_period(moved, held):
-    window = slow_window()
-    after = LENGTH + 50
-    assert accept(window, after, slow(LENGTH) + [0.0, moved]) == 1
-    assert window.drops == DropCounts(gaps=1)
-    for k in range(1, 7):
-        accept(window, after + k, slow(LENGTH) + [0.0, moved])
-    assert window.drops.held == held
-
-
-def test_the_last_value_after_a_long_gap_in_motion_is_held():
-    window = filled()
-    assert accept(window, 60, motion(20)) == 0
-    assert window.drops == DropCounts(held=1)
-    still = slow_window()
-    assert accept(still, 60, slow(LENGTH)) == 1
-    assert still.drops == DropCounts(gaps=1)
-
-
 def line(k, lag=(0.0, 0.0)):
     """Both joints at constant speed, each `lag` periods behind."""
     return np.array([0.02, -0.05]) * (k - np.asarray(lag))
@@ -303,11 +262,6 @@ def test_the_value_of_a_lost_sample_is_held(steps, lag, held, earlier_gap):
     k = 14 + earlier_gap + steps
     assert accept(window, k, line(k, lag)) == (0 if held else steps)
     assert window.drops == DropCounts(held=int(held), missing=before + (0 if held else steps - 1))
-
-
-def test_a_slow_arm_has_no_lag():
-    window = slow_window()
-    assert accept(window, LENGTH + 2, slow(LENGTH + 1)) == 2
 
 
 def test_offsets_are_the_stamps_less_the_grid_as_long_as_they_are_inside():
@@ -367,16 +321,6 @@ def test_a_glitch_is_mended_by_the_parabola_through_its_neighbours(age):
         assert not window.settled
         accept(window, k)
     assert window.settled
-
-
-def test_windows_of_single_joints_are_shortened():
-    window = filled()
-    window.restart_joints(np.array([False, True]), 3)
-    assert window.counts.tolist() == [LENGTH, 3] and not window.full
-    accept(window, 21)
-    assert window.counts.tolist() == [LENGTH, 4]
-    window.restart_joints(np.array([True, True]), 5)
-    assert window.counts.tolist() == [5, 4]
 
 
 def test_a_ring_keeps_the_newest_rows_in_order():

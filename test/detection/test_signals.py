@@ -64,16 +64,6 @@ def test_torque_residual_counts_samples_in_a_row_above_the_median(confirmed):
     np.testing.assert_allclose(event.residual, [9.0 / 8.0, 0.0], atol=1e-12)
 
 
-def test_torque_residual_below_the_threshold_is_silent():
-    detector = make_detector("torque_residual", 2, threshold=9.0)
-    _, events = feed(
-        detector,
-        60,
-        lambda k: JointSample(k * PERIOD, moving(k), None, np.array([9.0 * (k >= 40), 0.0]), np.zeros(2)),
-    )
-    assert events == []
-
-
 @pytest.mark.parametrize(("share", "first"), [(0.5, 42), (0.7, 43)])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(
@@ -163,53 +153,6 @@ def test_acceleration_has_to_be_confirmed_with_the_same_sign():
     # A glitch of one sample, and accelerations that change their sign at every sample.
     assert events_of([1.2, 1.0, 1.0, 1.0]) == []
     assert events_of([1.2, 0.8, 1.4, 0.6]) == []
-
-
-@pytest.mark.parametrize("joint", [0, 1, 2])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_adaptive_window_names_the_joint_and_the_velocities(joint, sign):
-    detector = make_detector("adaptive_window", 3, encoder_resolution=1e-6)
-    jump = np.array([0.02, 0.02, 0.02])
-    jump[joint] = 0.6 * sign
-    before = np.array([0.3, -0.2, 0.1])
-
-    def sample(k):
-        time = k * PERIOD
-        return JointSample(time, np.round((before * time + jump * max(time - 0.0502, 0.0)) / 1e-6) * 1e-6)
-
-    _, events = feed(detector, 80, sample)
-    ((index, event),) = events
-    assert event.joint == joint
-    assert event.time_detected == index * PERIOD
-    # Known with the second sample behind the jump, refined to a fraction of a period with an error that covers it.
-    assert index in (52, 53)
-    assert event.time == pytest.approx(0.0502, abs=0.75 * PERIOD)
-    assert 0.25 * PERIOD <= event.time_std < 2.0 * PERIOD
-    np.testing.assert_allclose(event.velocity_before, before, atol=0.02)
-    np.testing.assert_allclose(event.velocity_after - event.velocity_before, jump, atol=0.3 * 0.6)
-    assert np.sign(event.velocity_after[joint] - event.velocity_before[joint]) == sign
-    assert int(event.residual.argmax()) == joint and event.residual[joint] > 1.0
-    assert 0.8 < event.confidence <= 1.0
-
-
-def test_noise_widens_the_bound():
-    rng = np.random.default_rng(3)
-    rows = np.cumsum(np.full((3000, 1), 2e-4), axis=0) + rng.normal(0.0, 2e-4, (3000, 1))
-    times = np.arange(3000) * PERIOD
-    assert make_detector("adaptive_window", 1, position_noise=2e-4).detect(times, rows) == []
-    assert len(make_detector("adaptive_window", 1).detect(times, rows)) > 3
-
-
-@pytest.mark.parametrize(("refractory", "found"), [(0.02, 2), (0.045, 1)])
-def test_refractory_time_is_the_configured_one(refractory, found):
-    detector = make_detector("adaptive_window", 1, refractory_time=refractory)
-
-    def sample(k):
-        time = k * PERIOD
-        position = 0.1 * time + 0.5 * max(time - 0.0502, 0.0) - 0.8 * max(time - 0.0802, 0.0)
-        return JointSample(time, np.array([round(position / 1e-5) * 1e-5]))
-
-    assert len(feed(detector, 150, sample)[1]) == found
 
 
 @pytest.mark.parametrize("over", [0, 1])

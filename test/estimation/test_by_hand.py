@@ -7,7 +7,9 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.errors import InvalidInputError
 from impact_aware.estimation import BOTH_SIDES, AnteImpactSettings, ImpactTrial, estimate, trial_from_recording
+from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error, relative_error, relative_error_of_sum
 from impact_aware.estimation.online import OnlineEstimation
 from impact_aware.estimation.polynomial import fit_polynomial
@@ -27,6 +29,12 @@ def test_metrics_of_unlike_velocities():
     np.testing.assert_allclose(relative_error_of_sum(predicted, estimated), [1.0, 6.0])
     # Over the estimated jump (0, 4), not the predicted one (2, 1).
     assert jump_relative_error(predicted, estimated, before) == pytest.approx(np.sqrt(13.0) / 4.0)
+    assert jump_relative_error(predicted, before, before) == np.inf
+    # A prediction of zero is 200 % wrong, as in the tables of paper 004.
+    assert (relative_error(0.0, -0.006), relative_error(0.0, 0.0)) == (2.0, 0.0)
+    assert (relative_error_of_sum(0.0, 0.0), relative_error_of_sum(0.1, -0.1)) == (0.0, np.inf)
+    with pytest.raises(InvalidInputError):
+        absolute_error([1.0, 2.0], [1.0])
 
 
 def test_polynomial_gives_velocity_acceleration_and_white_error():
@@ -176,3 +184,11 @@ def test_own_estimators_get_times_since_the_impact():
     estimate(TIMES, 3.0 * TIMES, 0.1005, method=SimpleNamespace(fit=fit))
     times, positions = seen[0]
     assert times[0] == pytest.approx(0.5e-3) and positions[0, 0] == pytest.approx(0.303)
+
+
+def test_positions_between_samples_lie_on_the_line():
+    times = [1.0, 2.0, 4.0]
+    positions = [[0.0, 5.0], [10.0, np.nan], [40.0, -1.0]]
+    # The sample with a gap is left out as a whole: from 0 to 40 in three seconds, from 5 to -1.
+    np.testing.assert_allclose(position_at(times, positions, 2.5), [20.0, 2.0])
+    np.testing.assert_allclose(position_at(times, positions, 0.0), [0.0, 5.0])

@@ -122,7 +122,7 @@ def start(folder, workers):
 @pytest.mark.slow
 def test_a_campaign_that_is_killed_goes_on_and_gives_the_same(tmp_path):
     rng, out = np.random.default_rng(3), tmp_path / "out"
-    for _ in range(3):
+    for _ in range(2):
         process = start(out, 1)
         assert process.stdout.readline() == "begun\n"
         with pytest.raises(InvalidInputError, match="no other campaign is writing to"):
@@ -138,7 +138,6 @@ def test_a_campaign_that_is_killed_goes_on_and_gives_the_same(tmp_path):
         assert [row["key"] for row in csv.DictReader(file)] == [setup.key for setup in setups()]
 
 
-@pytest.mark.slow
 def _runs(pid):
     """Whether a process has not ended; one that nobody has waited for yet is still listed."""
     try:
@@ -147,6 +146,7 @@ def _runs(pid):
         return False
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     process = start(tmp_path / "out", 2)
     assert process.stdout.readline() == "begun\n"

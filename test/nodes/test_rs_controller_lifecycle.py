@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
-from impact_aware.control.coming_to_rest import RELEASE_SHARE, STOP_TIMEOUT
+from impact_aware.control.coming_to_rest import RELEASE_SHARE
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes.ros import runtime
 from impact_aware.nodes.ros.messages import ROS, stamp
@@ -155,16 +155,6 @@ def test_deactivated_in_motion_it_brings_the_arm_to_rest_first(bench):
     bench.state(AT_REST, count=5)
     assert bench.commands == []
     assert bench.node.trigger_activate() is SUCCESS
-
-
-def test_deactivated_it_stops_commanding_even_if_the_arm_never_rests(bench):
-    bench.activate()
-    assert bench.node.trigger_deactivate() is SUCCESS
-    bench.time += STOP_TIMEOUT
-    bench.state(MOVING)
-    bench.commands.clear()
-    bench.state(MOVING, count=5)
-    assert bench.commands == []
 
 
 @pytest.mark.parametrize("how", ["end", "deactivate"])
@@ -339,25 +329,6 @@ def test_a_second_source_of_commands_makes_activation_refused(bench):
     assert bench.node.trigger_activate() is SUCCESS
 
 
-def test_a_state_that_can_not_be_true_leads_to_the_safe_mode_and_commands_stay_within_their_rate(bench):
-    bench.activate()
-    bench.state(count=5)
-    bench.state(np.full(ROBOT.n, 1e6))
-    bench.state(count=5)
-    assert bench.mode is Mode.SAFE
-    assert bench.node._session.violations == {SafeReason.STATE_IMPLAUSIBLE: 1}
-    steps = np.abs(np.diff(bench.commands, axis=0))
-    assert np.all(steps <= ROBOT.limits.effort_rate * 0.001 + 1e-6)
-
-
-def test_an_arm_that_carries_itself_is_sent_nothing_to_stay_where_it_is(bench):
-    bench.activate()
-    bench.node._session.hold()
-    bench.state(count=50)
-    # What is left holds the posture against the noise of nothing: rounding.
-    assert np.abs(bench.commands[-1]).max() < 1e-6
-
-
 def test_each_mode_is_logged_once_also_when_the_watchdog_looks_before_the_first_command(bench, monkeypatch):
     said = []
     bench.activate()
@@ -368,16 +339,6 @@ def test_each_mode_is_logged_once_also_when_the_watchdog_looks_before_the_first_
     bench.node._watch()
     bench.state()
     assert [line for line in said if line.startswith("mode ")] == [f"mode ANTE at {bench.time - 0.001:.3f} s"]
-
-
-def test_activation_is_refused_when_the_impact_is_too_much_for_the_arm(bench):
-    bench.configure()
-    bench.field()
-    bench.state()
-    limits = bench.node._session._guard.limits
-    limits[0] = dataclasses.replace(limits[0], impact_energy=0.1)
-    assert bench.node.trigger_activate() is FAILURE
-    assert "impact_energy" in bench.node._complaint
 
 
 def test_a_safe_mode_is_reported_with_its_reason_before_its_first_command(bench):

@@ -1,10 +1,8 @@
-"""Two arms in one controller: states in pairs, torques to each, and what becomes of both when one falls silent."""
+"""Two arms in one controller: torques to each, and what becomes of both when one falls silent."""
 
 from __future__ import annotations
 
 import dataclasses
-import time
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,16 +14,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import Mode, SafeReason
-from impact_aware.control.arm_states import ArmStates
-from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes import rs_controller
 from impact_aware.nodes.arm_commands import EffortCommands
-from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.task import load_task, make_field, start_posture
-from impact_aware.task.arms import arms_of_task, several_arms
+from impact_aware.task.arms import arms_of_task
 
 TASK = load_task("dual_arm_grab")
 ARMS = arms_of_task(TASK, "panda")
@@ -43,74 +38,6 @@ def joint_states(arm: int, time: float, velocity: float = 0.0) -> JointState:
     message = JointState(name=list(ROBOTS[arm].joint_names), position=STARTS[arm], velocity=np.full(N, velocity))
     message.header.stamp = stamp(time)
     return message
-
-
-class Listener:
-    """States of two arms without DDS partners."""
-
-    def __init__(self, node) -> None:
-        self.cycles: list[tuple[float, float]] = []
-        sources = [
-            JointStateSource(node, arm.robot.joint_names, partial(self._on_state, i), topic=arm.topic("joint_states"))
-            for i, arm in enumerate(ARMS)
-        ]
-        self.states = ArmStates(sources, period=PERIOD)
-
-    def _on_state(self, arm: int, _stamp) -> None:
-        if self.states.receive(arm):
-            self.cycles.append((round(self.states.time, 6), round(self.states.oldest, 6)))
-
-    def receive(self, arm: int, time: float, velocity: float = 0.0) -> None:
-        self.states.readers[arm]._receive(serialize_message(joint_states(arm, time, velocity)))
-
-
-@pytest.fixture
-def listener(node):
-    return Listener(node)
-
-
-def test_a_cycle_runs_when_both_states_of_a_stamp_are_there_in_either_order(listener):
-    listener.receive(LEFT, 1.0)
-    assert listener.cycles == []
-    listener.receive(RIGHT, 1.0, velocity=0.2)
-    listener.receive(RIGHT, 1.001)
-    listener.receive(LEFT, 1.001, velocity=0.1)
-    assert listener.cycles == [(1.0, 1.0), (1.001, 1.001)]
-    np.testing.assert_array_equal(listener.states.position, np.concatenate(STARTS))
-    np.testing.assert_array_equal(listener.states.velocity, np.repeat([0.1, 0.0], N))
-
-
-@pytest.mark.parametrize("phase", [0.0002, 0.0004, 0.0005, 0.0008])
-def test_arms_out_of_step_are_paired_once_a_period_with_the_nearer_state(listener, phase):
-    for count in range(20):
-        listener.receive(LEFT, 1.0 + count * PERIOD)
-        listener.receive(RIGHT, 1.0 + count * PERIOD + phase)
-    assert len(listener.cycles) >= 19
-    newest, oldest = np.array(listener.cycles).T
-    # The nearer of two neighbours is at most half a period away; stamps are rounded to the microsecond here.
-    assert np.all(newest - oldest <= 0.5 * PERIOD + 1e-6)
-    np.testing.assert_allclose(np.diff(newest), PERIOD, atol=1e-6)
-
-
-def test_a_lost_state_costs_its_cycle_and_no_other(listener):
-    for count in range(10):
-        listener.receive(LEFT, 1.0 + count * PERIOD)
-        if count != 4:
-            listener.receive(RIGHT, 1.0 + count * PERIOD)
-    assert [round((time - 1.0) / PERIOD) for time, _ in listener.cycles] == [0, 1, 2, 3, 5, 6, 7, 8, 9]
-
-
-def test_an_arm_that_is_excluded_stands_still_until_it_is_received_again(listener):
-    listener.receive(LEFT, 1.0, velocity=0.3)
-    listener.receive(RIGHT, 1.0, velocity=0.4)
-    listener.states.exclude(RIGHT)
-    listener.receive(LEFT, 1.001, velocity=0.2)
-    assert listener.cycles[-1] == (1.001, 1.001)
-    np.testing.assert_array_equal(listener.states.velocity, np.repeat([0.2, 0.0], N))
-    listener.receive(RIGHT, 1.5)
-    listener.receive(LEFT, 1.5)
-    listener.receive(LEFT, 1.501)
-    assert listener.cycles[1:] == [(1.001, 1.001), (1.5, 1.5)]
 
 
 class Bench:
@@ -256,18 +183,6 @@ def test_an_event_that_comes_again_counts_once_and_another_arms_event_not_at_all
     assert seen == [LEFT, RIGHT, LEFT]
 
 
-def test_contact_is_complete_when_it_is_for_both_arms(bench):
-    bench.activate()
-    bench.states()
-    bench.impact(LEFT)
-    told = []
-    bench.node._session._law.notify_contact_complete = told.append
-    bench.impact(LEFT, sequence=2, kind=ImpactEvent.KIND_CONTACT_COMPLETE)
-    assert told == []
-    bench.impact(RIGHT, sequence=1, kind=ImpactEvent.KIND_CONTACT_COMPLETE)
-    assert told == [pytest.approx(bench.time)]
-
-
 def test_a_field_for_other_arms_is_refused(bench):
     bench.configure()
     field = make_field(TASK, ROBOTS)
@@ -275,46 +190,3 @@ def test_a_field_for_other_arms_is_refused(bench):
     assert bench.node._session.field is None
     bench.field()
     assert bench.node._session.field is not None
-
-
-def test_a_finished_task_goes_on_carrying_until_somebody_ends_it(bench, monkeypatch):
-    bench.activate()
-    bench.impact(LEFT)
-    monkeypatch.setattr(bench.node._session._completion, "done", lambda command, goal: True)
-    bench.states()
-    assert bench.node._session.done
-    assert bench.mode is not Mode.HOLD
-
-
-@pytest.mark.parametrize(
-    ("names", "robots", "bases", "word"),
-    [
-        (["left", "left"], ["panda"], [0.0] * 8, "arms"),
-        (["left", ""], ["panda"], [0.0] * 8, "arms"),
-        (["left", "right"], ["panda"] * 3, [0.0] * 8, "robots"),
-        (["left", "right"], ["panda"], [], "bases"),
-        (["left", "right"], ["panda"], [0.0] * 6, "bases"),
-    ],
-)
-def test_arms_that_make_no_sense_are_refused_by_name(names, robots, bases, word):
-    with pytest.raises(InvalidInputError, match=f"parameter {word}"):
-        several_arms(names, robots, bases)
-
-
-def test_arms_that_are_alive_but_never_in_pairs_are_stopped_too(bench, monkeypatch):
-    """The clock of one arm is off: no cycle runs, and a forward controller would keep the last torques."""
-    bench.activate()
-    bench.states(count=3)
-    bench.node._session._timeout = 0.05
-    bench.commands.clear()
-    for _ in range(8):
-        time.sleep(0.01)
-        bench.time += PERIOD
-        for arm, late in ((LEFT, 0.0), (RIGHT, 0.5)):
-            message = joint_states(arm, bench.time - late)
-            bench.node._session.states.readers[arm]._receive(serialize_message(message))
-    assert bench.commands == []
-    bench.node._watch()
-    assert bench.node._session.mode is Mode.SAFE
-    assert bench.node._status()[1].startswith("safe mode: the states of the arms have not come in pairs for 0.")
-    assert len(bench.commands) == 1

@@ -13,21 +13,6 @@ def field():
     return make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")])
 
 
-def test_after_the_impact_the_field_starts_at_the_prediction(field):
-    place, velocity = np.array([0.5, -0.02, 0.1]), np.array([0.01, -0.29, 0.0])
-    after = field.after_impact(place, velocity, event_sequence=3)
-    np.testing.assert_array_equal(after.post_impact().velocity(place), velocity)
-    assert (after.revision, after.event_sequence) == (field.revision + 1, 3)
-    assert not field.object_velocity_predicted
-
-
-def test_without_a_new_prediction_the_old_one_stays(field):
-    predicted = field.after_impact(field.object_position, [0.0, -0.3, 0.0])
-    later = predicted.after_impact([0.5, -0.03, 0.1], None)
-    np.testing.assert_array_equal(later.object_velocity_after, [0.0, -0.3, 0.0])
-    assert later.object_velocity_predicted
-
-
 def test_the_baselines_field_ignores_the_prediction(field):
     after = field.after_impact(field.object_position, [0.0, -0.3, 0.0])
     wanted = after.post_gain * (after.goal - after.object_position)
@@ -43,14 +28,6 @@ def test_the_outer_radius_never_passes_the_goal(field):
     assert (nearer.r_min, nearer.r_max) == (pytest.approx(0.03), pytest.approx(0.06))
     # An object that is at its goal already: still a field, a millimetre wide.
     assert dataclasses.replace(field, goal=field.object_position).post_impact().r_max == 1e-3
-
-
-def test_a_displaced_object_is_found_where_the_tool_meets_it(field):
-    own = field.arms[0]
-    for displacement in (-0.03, 0.0, 0.03):
-        tool = own.impact_position + displacement * own.normal + np.array([0.01, 0.0, -0.005])
-        found = field.object_position_from_tools(tool[None, :])
-        np.testing.assert_allclose(found, field.object_position + displacement * own.normal, atol=1e-15)
 
 
 @pytest.mark.parametrize("velocity", [[np.nan, 0, 0], [0.0, 1.0]])

@@ -21,16 +21,6 @@ def make(**changes):
     return PostImpactField(**{**values, **changes})
 
 
-def test_at_the_impact_the_reference_is_the_prediction():
-    velocity, acceleration = make().evaluate(np.zeros(3), np.eye(3))
-    np.testing.assert_array_equal(velocity[:3], AFTER)
-    np.testing.assert_array_equal(acceleration[:3], np.zeros(3))
-
-
-def test_without_a_prediction_the_reference_leads_to_the_goal_at_once():
-    np.testing.assert_allclose(make(object_velocity_after=None).velocity(np.zeros(3)), 2.0 * GOAL, rtol=1e-15)
-
-
 @given(st.tuples(coordinate, coordinate, coordinate), st.booleans(), st.sampled_from([0.0, 0.08, 0.2]))
 @settings(max_examples=200)
 def test_acceleration_is_the_derivative_along_the_field(place, predicted, sideways):

@@ -13,7 +13,7 @@ import pytest
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
 from impact_aware.robot import RobotModel
-from impact_aware_rigs.bench import command, dds, predict, probe_run, service, startup
+from impact_aware_rigs.bench import command, dds, predict, probe_run, startup
 from impact_aware_rigs.bench.control import REGIMES_ALL
 
 PANDA = RobotModel.from_profile("panda")
@@ -62,16 +62,6 @@ def test_an_unknown_bench_is_refused(capsys):
 
 
 # Speed in process
-
-
-def test_ratios_are_medians_over_states_of_the_time_over_the_baselines_at_the_same_state():
-    times = {
-        predict.BASELINE: np.array([1.0, 2.0, 4.0]),
-        f"{predict.BASELINE}_leanest": np.array([1.0, 1.0, 1.0]),
-        "exact": np.array([3.0, 4.0, 40.0]),
-    }
-    assert predict._ratios(times, predict.BASELINE) == {"exact": 3.0}
-    assert predict._ratios(times, f"{predict.BASELINE}_leanest") == {"exact": 4.0}
 
 
 def test_impacts_to_be_predicted_approach_within_60_degrees_of_the_normal():
@@ -187,36 +177,6 @@ def test_the_controller_is_measured_between_two_halves_of_the_echo(probe):
     assert result["ratio_p99"] == pytest.approx(1800.0 / 325.0)
     assert (result["echo"]["sent"], result["control"]["lost"]) == (4000, 40)
     assert (result["priority"], result["aim"]) == (7, {"ratio_p99": 1.3})
-
-
-def test_two_arms_have_an_echo_each_and_one_probe_of_all_joints(probe):
-    result = dds.run(options(arms=2))
-    spec, nodes, _ = probe[0]
-    assert [node.namespace for node in nodes] == ["left", "right"]
-    assert [node.parameters["joints"] for node in nodes] == [7, 7]
-    assert spec.parameters["arms"] == ["left", "right"]
-    assert (len(spec.parameters["joint_names"]), len(spec.parameters["posture"])) == (7, 14)
-    assert spec.parameters["posture"][:7] != spec.parameters["posture"][7:]
-    assert result["aim"] == {"p99_us": 1000.0}
-
-
-def test_a_service_is_measured_beside_an_empty_one(monkeypatch):
-    asked = {}
-
-    def run_probe(spec, nodes, duration):
-        asked.update(spec.parameters, nodes=[node.executable for node in nodes], duration=duration)
-        return [{"empty": {"p50_us": 200.0}, "predict": {"p50_us": 500.0}, "last": True}]
-
-    monkeypatch.setattr(service, "run_probe", run_probe)
-    result = service.run(argparse.Namespace(calls=50, robot="panda"))
-    assert result == {
-        "empty": {"p50_us": 200.0}, "predict": {"p50_us": 500.0}, "ratio_p50": 2.5, "aim_ratio_p50": 1.6,
-    }  # fmt: skip
-    assert asked["nodes"] == ["jump_predictor", "latency_echo"]
-    assert (asked["calls"], asked["position"]) == (50, PANDA.home.tolist())
-    monkeypatch.setattr(service, "run_probe", lambda *_: [{"error": "no robot", "last": True}])
-    with pytest.raises(probe_run.BenchmarkFailedError, match="refused: no robot"):
-        service.run(argparse.Namespace(calls=50, robot="panda"))
 
 
 @pytest.mark.parametrize("make", [partial(dds.one_arm, "panda"), dds.two_arms])

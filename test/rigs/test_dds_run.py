@@ -1,17 +1,14 @@
-"""How a run of real nodes with a fault is judged, on reports written by hand, and what a graph's context does."""
+"""How a run of real nodes with a fault is judged, on reports written by hand."""
 
 from __future__ import annotations
 
-import signal
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.robot import RobotModel
-from impact_aware_rigs import graph_run
-from impact_aware_rigs.faults.dds import REST_WITHIN, DdsRun, format_table
+from impact_aware_rigs.faults.dds import REST_WITHIN, DdsRun
 from impact_aware_rigs.graph_run import GraphRun
 
 LIMITS = RobotModel.from_profile("panda").limits
@@ -243,110 +240,3 @@ def test_who_died_by_itself_is_named_and_a_plant_that_gave_up_lockstep():
     run.graph.processes["rs_controller"].running = False
     run._check_alive()
     assert run.failures == []
-
-
-def test_the_table_has_a_row_per_run():
-    run = {"fault": "nan", "text": "a position is NaN", "outcome": "STATE_STALE", "rest_s": 0.456, "recovered": "reset"}
-    rows = format_table(
-        [
-            run | {"effort_share": 0.5, "rate_share": 0.25, "failures": []},
-            run | {"rest_s": None, "effort_share": None, "rate_share": None, "failures": ["a", "b"]},
-        ]
-    ).splitlines()
-    assert rows[0] == "| fault | what happens | outcome | at rest | recovered | torque, rate | failures |"
-    assert rows[2] == "| `nan` | a position is NaN | STATE_STALE | after 0.46 s | reset | 0.50, 0.25 | none |"
-    assert rows[3] == "| `nan` | a position is NaN | STATE_STALE |  | reset |  | a; b |"
-
-
-class Process:
-    """Stands for a node's process."""
-
-    made: list[Process] = []
-
-    def __init__(self, spec, environment, folder, *, talk=False):
-        self.spec, self.environment, self.folder, self.talk = spec, environment, folder, talk
-        self.running, self.closed, self.lines, self.written = True, False, [], []
-        self.made.append(self)
-
-    def read_lines(self):
-        lines, self.lines = self.lines, []
-        return lines
-
-    def write_line(self, line):
-        self.written.append(line)
-
-    def signal(self, number):
-        # What it prints when it is ended must not be lost.
-        self.lines.append({"node": "last", "number": int(number)})
-        self.running = False
-
-    def exit_description(self):
-        return "ended"
-
-    def last_lines(self, count):
-        return f"{self.spec.name} said"
-
-    def close(self):
-        self.closed = True
-
-
-@pytest.fixture
-def processes(monkeypatch):
-    monkeypatch.setattr(Process, "made", [])
-    monkeypatch.setattr(graph_run, "NodeProcess", Process)
-    return Process.made
-
-
-def test_a_graph_is_started_listened_to_and_ended(processes):
-    lines = []
-    with GraphRun(lines.append) as graph:
-        graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
-        graph.start(NodeSpec("a", "a"), NodeSpec("b", "b", namespace="left"))
-        monitor, first, second = processes
-        assert (monitor.talk, first.talk, list(graph.processes)) == (True, False, ["run_monitor", "a", "left/b"])
-        monitor.lines = [{"node": "/x/rs_controller: state", "mode": "ANTE"}, {"node": "/plant", "time": 2}]
-        assert graph.wait(lambda: graph.reported("rs_controller", "mode") == "ANTE", 1.0)
-        assert (graph.reported("plant", "time"), graph.reported("plant", "mode")) == ("2", "")
-        assert not graph.wait(lambda: False, 0.02)
-        assert not graph.ask("reset", lambda: False, 0.02, 0.005)
-        assert set(monitor.written) == {"reset"} and len(monitor.written) > 1
-        first.running = False
-        assert graph.died() == ["a ended: a said"]
-        assert graph.died(exempt=("a",)) == []
-        assert graph.last_lines() == "run_monitor: run_monitor said; a: a said; left/b: b said"
-        graph.restart("a")
-        assert processes[3].folder != first.folder
-        folder = graph.folder
-        assert folder.is_dir()
-    assert not any(process.running for process in processes if process is not first)
-    assert all(process.closed for process in processes)
-    assert lines[-1] == {"node": "last", "number": int(signal.SIGINT)}
-    assert not folder.exists()
-    domains = {process.environment["ROS_DOMAIN_ID"] for process in processes}
-    assert len(domains) == 1
-
-
-def test_of_those_that_had_to_be_killed_the_end_of_the_log_is_kept(processes, monkeypatch):
-    monkeypatch.setattr(
-        graph_run, "end_processes", lambda own: [p.spec.full_name for p in own if p.spec.name == "stuck"]
-    )
-    monkeypatch.setattr(
-        Process, "last_lines", lambda self, count: "Thread 0x1:\n  File a.py, line 3 in spin", raising=False
-    )
-    with GraphRun() as graph:
-        graph.start(NodeSpec("stuck", "stuck", namespace="left"))
-        graph.start(NodeSpec("node", "node"))
-    assert graph.killed == ["left/stuck"]
-    assert graph.hung == "left/stuck: Thread 0x1: |   File a.py, line 3 in spin"
-
-
-def test_nodes_are_ended_before_those_that_listen_to_them(processes, monkeypatch):
-    order = []
-    monkeypatch.setattr(
-        Process, "signal", lambda self, number: (order.append(self.spec.name), vars(self).update(running=False))
-    )
-    with GraphRun() as graph:
-        graph.start(NodeSpec("logger", "logger"), listener=True)
-        graph.start(NodeSpec("node", "node"))
-    assert order == ["node", "logger"]
-    assert graph.killed == []

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
-import campaign_runs
 import numpy as np
 import pytest
 
@@ -17,9 +15,9 @@ from impact_aware.control.safety.torque_fit import TorqueFit
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import JointReading
-from impact_aware_rigs.faults import campaign, held_trial
+from impact_aware_rigs.faults import held_trial
 from impact_aware_rigs.faults.bench import PERFECT, FaultBench, draw_world, loaded
-from impact_aware_rigs.faults.campaign import format_table, plan, summarise
+from impact_aware_rigs.faults.campaign import plan
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, MODES, Extent, Trial
 from impact_aware_rigs.faults.hardware import EffortHardware, LawHardware
 from impact_aware_rigs.faults.held_trial import HeldTrial
@@ -205,11 +203,6 @@ def test_what_one_of_two_arms_has_alone_leaves_no_pairs_of_states():
     assert jump(10.0, 0.01, Extent(1, 2)) == {None}
 
 
-def test_a_trial_is_repeated_by_its_seed(bench):
-    first, second = (run_trial(bench, Trial("nan", "safe", 4)) for _ in range(2))
-    assert repr(first) == repr(second)
-
-
 def test_a_controller_that_sends_too_much_is_found_out(bench, monkeypatch):
     real = CommandFilter.apply
 
@@ -231,16 +224,6 @@ def test_an_exception_is_found_out(bench, monkeypatch):
     assert "RuntimeError: a mistake" in run_trial(bench, Trial("silence", "ante", 0)).failures
 
 
-def test_summary_and_table_count_failures_by_class(bench):
-    good = run_trial(bench, Trial("duplicate", "safe", 0))
-    bad = dataclasses.replace(good, failures=("a command over its limit",))
-    summary = summarise([good, bad])
-    assert (summary["runs"], summary["failed"]) == (2, 1)
-    assert summary["failed_trials"][0]["fault"] == "duplicate"
-    assert "| `duplicate` |" in format_table(summary)
-    assert np.isfinite(summary["longest_rest_s"])
-
-
 def test_the_command_prints_one_object_and_refuses_nonsense_in_one_line(capsys):
     assert main(["faults", "duplicate", "--modes", "safe", "--runs", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == 1
@@ -250,13 +233,3 @@ def test_the_command_prints_one_object_and_refuses_nonsense_in_one_line(capsys):
     assert "dance" in capsys.readouterr().err
     assert main(["faults", "--list"]) == 0
     assert "slow_source" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_is_replaced_and_the_results_are_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(campaign, "_prepare", campaign_runs.prepare)
-    monkeypatch.setattr(campaign, "_run", campaign_runs.die_at_seed_one)
-    monkeypatch.setenv("DIED", str(tmp_path / "died"))
-    trials = campaign.plan(6, 0, ["nan", "drop"], ["ante"])
-    assert campaign.execute(trials, 2) == ["nan 0", "drop 0", "nan 1", "drop 1", "nan 2", "drop 2"]
-    assert (tmp_path / "died").exists()

@@ -39,29 +39,6 @@ def test_figures_of_all_trials():
     assert summary["outcomes"] == {"STATE_STALE": 2, "done": 1, "IMPACT_MISSED": 1, "restarted": 1}
 
 
-def test_figures_of_each_class_and_world():
-    summary = summarise(RESULTS)
-    assert list(summary["classes"]) == ["nan", "silence"]
-    nan, silence = summary["classes"]["nan"], summary["classes"]["silence"]
-    assert nan["text"] == "a position is NaN"
-    assert (nan["runs"], nan["failed"], nan["longest_rest_s"], nan["recovered"]) == (3, 1, 0.7, 2)
-    assert (silence["runs"], silence["failed"], silence["longest_rest_s"]) == (2, 0, None)
-    assert (nan["peak_effort_share"], silence["peak_effort_share"]) == (0.5, 0.75)
-    assert {kind: own["runs"] for kind, own in summary["worlds"].items()} == {"perfect": 3, "noisy": 2}
-    assert summary["worlds"]["noisy"]["failed"] == 1
-
-
-def test_objects_and_failed_trials_are_listed():
-    summary = summarise(RESULTS)
-    assert summary["objects"] == {"held": 2, "dropped": 1}
-    assert summary["failed_trials"] == [
-        {
-            "fault": "nan", "mode": "ante", "seed": 3, "world": "noisy", "arms": ["right"],
-            "failures": ["too late", "and more"],
-        }
-    ]  # fmt: skip
-
-
 def test_table_has_a_row_per_class_in_the_order_of_its_head():
     lines = format_table(summarise(RESULTS)).splitlines()
     assert lines == [

@@ -70,14 +70,6 @@ def test_a_command_that_is_not_finite_fails_and_is_no_reference_for_the_next(jud
     assert judge.rate_share == pytest.approx(0.5)
 
 
-def test_a_command_that_is_changed_afterwards_does_not_change_what_was_judged(judge):
-    effort = np.zeros(3)
-    judge.take(effort, effort, 0.0)
-    effort[0] = 0.75
-    judge.take(effort, effort, 0.001)
-    assert judge.rate_share == pytest.approx(0.75)
-
-
 STILL, MOVING = np.array([0.0, -0.9 * REST_SPEED]), np.array([0.0, -1.1 * REST_SPEED])
 
 
@@ -145,15 +137,6 @@ def test_one_that_a_palm_does_not_touch_or_that_stands_is_not_held(touching, hei
     watch.end()
     assert not watch.held
     assert math.isnan(watch.fell)
-
-
-def test_a_single_arm_holds_nothing():
-    plant = Plant()
-    plant.robots, plant.touching = {"left": None}, {("left", "object")}
-    watch = ObjectWatch(plant)
-    plant.height = 0.25
-    watch.safe_mode_begins()
-    assert not watch.held
 
 
 def test_the_whole_torque_has_its_limit_too_and_no_rate(judge):

@@ -290,14 +290,6 @@ def test_nothing_to_do_is_refused(name, value):
         recordings.run(argparse.Namespace(**asked))
 
 
-def test_scores_add_up():
-    one, other = recordings.RecordingScore(), recordings.RecordingScore()
-    one.counted, one.found, one.time_errors, one.noted = 3, 2, [1.0, -2.0], ["a"]
-    other.counted, other.found, other.time_errors, other.noted = 4, 4, [0.5], ["b"]
-    one.add(other)
-    assert (one.counted, one.found, one.time_errors, one.noted) == (7, 6, [1.0, -2.0, 0.5], ["a", "b"])
-
-
 @pytest.mark.slow
 def test_workers_change_nothing_and_time_ends_it(monkeypatch):
     asked = argparse.Namespace(hits=2, seed=7100, rates=[100], workers=1, minutes=float("inf"), streamed=False)

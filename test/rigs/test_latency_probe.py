@@ -1,6 +1,5 @@
 """The probe's bookkeeping, and one short run of it against the echo over DDS."""
 
-import json
 import math
 import threading
 from types import SimpleNamespace
@@ -12,7 +11,6 @@ from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 from impact_aware_rigs.bench.probe_run import BenchmarkFailedError, run_probe
 from impact_aware_rigs.probes import latency_probe as module
-from impact_aware_rigs.probes import service_probe
 from impact_aware_rigs.probes.latency_probe import Matcher
 
 
@@ -32,21 +30,6 @@ def test_a_command_answers_the_newest_open_state():
     matcher.receive(0.0058)
     figures = matcher.report()
     assert (figures["sent"], figures["gap_ms"]) == (1, pytest.approx(2.5))
-
-
-def test_two_commands_between_states_answer_both_of_them():
-    matcher = Matcher()
-    matcher.send(0.0)
-    matcher.send(0.001)
-    matcher.receive(0.0012)
-    matcher.receive(0.0014)
-    assert matcher.answered == pytest.approx([2e-4, 1.4e-3])
-
-
-def test_a_command_that_nobody_waited_for_counts_nothing():
-    matcher = Matcher()
-    matcher.receive(0.1)
-    assert matcher.report()["answered"] == 0
 
 
 def test_of_many_open_states_the_last_ten_can_still_be_answered():
@@ -74,11 +57,6 @@ def test_an_extra_answer_belongs_to_no_state_of_long_ago():
     matcher.receive(29.2)
     figures = matcher.report()
     assert (figures["answered"], figures["max_us"]) == (20, pytest.approx(1e5))
-
-
-def test_a_report_of_nothing_is_of_zeros():
-    counts, times = dict.fromkeys(("sent", "answered", "lost"), 0), ("p50_us", "p99_us", "max_us", "gap_ms")
-    assert Matcher().report() == counts | dict.fromkeys(times, 0.0)
 
 
 @pytest.fixture
@@ -132,37 +110,6 @@ def test_a_posture_of_another_length_is_refused(ros_context, monkeypatch, joints
     monkeypatch.setattr(module, "load_settings", lambda *_: module.Settings(joint_names=joints, posture=posture))
     with pytest.raises(InvalidInputError, match="posture"):
         module.LatencyProbeNode()
-
-
-def test_calls_of_both_services_alternate_and_those_of_the_warm_up_do_not_count(ros_context, monkeypatch, capsys):
-    settings = service_probe.Settings(calls=3, position=[0.1], velocity=[0.2])
-    monkeypatch.setattr(service_probe, "load_settings", lambda *_: settings)
-    monkeypatch.setattr(service_probe, "WARM_UP", 2)
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(service_probe, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    node = service_probe.ServiceProbeNode()
-    called = []
-    spent = {"empty": iter([9.0, 9.0, 0.25, 0.5, 1.0]), "predict": iter([9.0, 9.0, 1.0, 3.0, 2.0])}
-    spent["predict_with_covariance"] = iter([9.0, 9.0, 7.0, 5.0, 6.0])
-
-    def client(name):
-        def call_async(request):
-            called.append(name)
-            clock.now += next(spent[name])
-            answer = SimpleNamespace(success=True)
-            return SimpleNamespace(add_done_callback=lambda then: then(SimpleNamespace(result=lambda: answer)))
-
-        return SimpleNamespace(service_is_ready=lambda: True, call_async=call_async)
-
-    node._targets = {name: (client(name), None) for name in node._targets}
-    node._start()
-    line = json.loads(capsys.readouterr().out)
-    assert called == ["empty", "predict", "predict_with_covariance"] * 5
-    assert node.finished and line["last"]
-    assert line["empty"] == pytest.approx({"calls": 3, "p50_us": 0.5e6, "p99_us": 0.99e6})
-    assert line["predict"] == pytest.approx({"calls": 3, "p50_us": 2.0e6, "p99_us": 2.98e6})
-    assert line["predict_with_covariance"] == pytest.approx({"calls": 3, "p50_us": 6.0e6, "p99_us": 6.98e6})
-    node.destroy_node()
 
 
 def test_the_echo_answers_over_dds(forked_nodes, tmp_path):

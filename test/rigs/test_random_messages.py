@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from random import Random
 
-import numpy as np
 import pytest
 
-from impact_aware_rigs.fuzz.random_messages import BYTE_FAULTS, LONG, LONG_OF_MESSAGES, RandomMessages, spoil_bytes
+from impact_aware_rigs.fuzz.random_messages import BYTE_FAULTS, RandomMessages, spoil_bytes
 
 
 class Point:
@@ -79,22 +77,6 @@ def test_values_keep_to_the_types_and_bounds_of_their_fields():
     assert any(math.isnan(thing.place.x) for thing in made)
 
 
-def test_floats_are_mostly_sensible_and_now_and_then_not():
-    random = source(0)
-    floats = np.array([random.value("double") for _ in range(2000)])
-    assert np.isnan(floats).any()
-    assert np.isinf(floats).any()
-    assert (np.abs(floats) < 10.0).mean() > 0.5
-
-
-def test_long_sequences_come_now_and_then_but_not_within_messages():
-    random = source(0)
-    sizes = {len(random.value("sequence<double>")) for _ in range(500)}
-    assert LONG in sizes
-    assert max(len(random.value("sequence<test/Point>")) for _ in range(500)) == LONG_OF_MESSAGES
-    assert max(len(random.value("test/Thing").values) for _ in range(200)) < 10
-
-
 def test_spoiling_changes_something_and_keeps_the_types():
     random, good = source(5), text(Thing())
     spoilt = [random.spoil(Thing(), 1) for _ in range(300)]
@@ -104,17 +86,6 @@ def test_spoiling_changes_something_and_keeps_the_types():
     assert sum(text(thing) != good for thing in spoilt) > 200
     for name in vars(Thing()):
         assert any(repr(getattr(thing, name)) != repr(getattr(Thing(), name)) for thing in spoilt), name
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_message_without_fields_can_be_spoilt_too(seed):
-    class Empty:
-        def get_fields_and_field_types(self) -> dict[str, str]:
-            return {}
-
-    empty = Empty()
-    assert source(seed).spoil(empty, 3) is empty
-    assert copy.copy(vars(empty)) == {}
 
 
 MESSAGE = bytes((0, 1, 0, 0)) + bytes(range(100))

@@ -69,22 +69,6 @@ def test_the_forearm_is_the_published_one(robot):
         np.testing.assert_allclose(own.inertia[[0, 0, 1], [1, 2, 2]], [-0.003749, 0.001139, -0.00046], rtol=1e-12)
 
 
-def test_every_link_is_a_physical_body(robot):
-    for inertia in list(robot.model.inertias)[1:]:
-        moments = np.linalg.eigvalsh(inertia.inertia)
-        assert inertia.mass > 0.0
-        assert moments[0] > 0.0
-        assert moments[2] <= moments[0] + moments[1]
-        # No link of this arm reaches further than 0.25 m from its centre of mass.
-        assert np.sqrt(moments[2] / inertia.mass) < 0.25
-
-
-@pytest.mark.parametrize("inertia", ["M", "M+B_theta", "M+B_rho"])
-def test_mass_matrix_is_positive_definite(robot, inertia):
-    for q in configurations(robot, 200):
-        assert np.linalg.eigvalsh(robot.mass_matrix(q, inertia))[0] > 0.0
-
-
 def test_limits_lie_within_those_that_the_arm_itself_keeps(robot):
     limits = SafetyLimits.of(robot)
     assert np.all(limits.position_lower >= OWN_LOWER)
@@ -106,10 +90,3 @@ def test_the_envelopes_braking_bound_is_the_arms_own_without_its_offset(robot):
             ours = np.sqrt(2.0 * limits.braking_deceleration * way)
             own = np.sqrt(2.0 * OWN_DECELERATION * own_way) - OWN_OFFSET
             assert np.all(ours <= own + OWN_OFFSET)
-
-
-def test_home_is_a_posture_the_arm_may_take_with_the_tool_down(robot):
-    assert np.all(robot.home > robot.limits.position_lower)
-    assert np.all(robot.home < robot.limits.position_upper)
-    # home is printed to six digits.
-    np.testing.assert_allclose(robot.placement(robot.home).rotation[:, 2], [0.0, 0.0, -1.0], atol=1e-5)

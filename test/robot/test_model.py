@@ -46,33 +46,6 @@ def test_inertia_choices_differ_exactly_on_the_diagonal(robot):
         np.testing.assert_allclose(np.diag(full - plain), robot.motor_inertia, atol=1e-14)
 
 
-def test_mass_matrix_is_the_hessian_of_the_kinetic_energy(robot):
-    """Link energies summed body by body, without crba, plus 1/2 dq' B_theta dq."""
-    for q, _ in states(robot, 5):
-
-        def energy(dq, q=q):
-            pin.forwardKinematics(robot.model, robot.data, q, dq)
-            links = sum(
-                0.5 * velocity.vector @ (inertia.matrix() @ velocity.vector)
-                for inertia, velocity in zip(list(robot.model.inertias)[1:], list(robot.data.v)[1:], strict=True)
-            )
-            return links + 0.5 * dq @ (robot.apparent_motor_inertia * dq)
-
-        basis = np.eye(robot.n)
-        # The energy is quadratic, so polarisation is exact up to rounding.
-        hessian = [[energy(a + b) - energy(a) - energy(b) for b in basis] for a in basis]
-        np.testing.assert_allclose(robot.mass_matrix(q), hessian, atol=1e-12)
-
-
-def test_mass_matrix_does_not_disturb_the_model(robot):
-    q = robot.home
-    before = robot.mass_matrix(q)
-    robot.mass_matrix(q, "M")
-    robot.mass_matrix(q, "M+B_rho")
-    np.testing.assert_array_equal(robot.mass_matrix(q), before)
-    np.testing.assert_array_equal(robot.model.armature, robot.apparent_motor_inertia)
-
-
 def test_jacobian_is_the_derivative_of_the_pose(robot):
     step = 1e-6
     for q, dq in states(robot, 10):
@@ -81,22 +54,6 @@ def test_jacobian_is_the_derivative_of_the_pose(robot):
         angular = pin.log3(ahead.rotation @ behind.rotation.T) / (2 * step)
         # Central differences: step^2 times third derivatives of order 10, plus rounding 1e-16 / step.
         np.testing.assert_allclose(robot.frame_jacobian(q) @ dq, np.concatenate([linear, angular]), atol=1e-8)
-
-
-def test_gravity_is_the_gradient_of_the_potential_energy(robot):
-    step = 1e-5
-    for q, _ in states(robot, 5):
-        gradient = [
-            (
-                pin.computePotentialEnergy(robot.model, robot.data, q + step * axis)
-                - pin.computePotentialEnergy(robot.model, robot.data, q - step * axis)
-            )
-            / (2 * step)
-            for axis in np.eye(robot.n)
-        ]
-        # Central differences: step^2 times energies of order 100 J, plus rounding 1e-14 / step.
-        np.testing.assert_allclose(robot.gravity(q), gradient, atol=1e-7)
-        np.testing.assert_allclose(robot.bias(q, np.zeros(robot.n)), robot.gravity(q), atol=1e-12)
 
 
 def test_bias_torques_do_the_work_that_the_mass_matrix_asks_for(robot):

@@ -41,19 +41,6 @@ def die_always(job):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def prepare(arms):
-    """In place of what a worker needs for trials of faults."""
-
-
-def die_at_seed_one(trial):
-    """A trial of faults that takes no time; the one with seed 1 ends its process the first time that it is tried."""
-    mark = Path(os.environ["DIED"])
-    if trial.seed == 1 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return f"{trial.fault} {trial.seed}"
-
-
 def setups():
     return plan("hit-and-push", 3, ["proposed"])
 

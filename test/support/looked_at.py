@@ -1,4 +1,6 @@
-"""Pages, figures and texts of reports on hand-made data, as they are kept in `test/report/looked_at`.
+"""Pages, figures, texts and files of reports on hand-made data, as they are kept in `test/report/looked_at`,
+with those of campaigns in `test/experiments/campaign.txt`, markers in `test/markers/scenes.txt` and graphs of nodes in
+`test/bringup/graphs.txt`.
 
 A test holds the reports against these files, so that a line which is no longer drawn, or is drawn elsewhere, does not
 go unseen. `PYTHONPATH=test/support python test/support/looked_at.py` writes them anew; open what changed before it is
@@ -13,6 +15,9 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import campaign_rows
+import graph_texts
+import marker_scenes
 import matplotlib
 import numpy as np
 from hand_made import make_analysis, make_impact
@@ -21,10 +26,12 @@ from hand_made_run import recording
 from impact_aware.estimation.contact_point import ContactPointFit
 from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.json_text import json_text
+from impact_aware.recordings.ablation_results import AblationGroup
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit
-from impact_aware.recordings.results import OtherEvent
+from impact_aware.recordings.results import Analysis, OtherEvent
 from impact_aware.report.html import write_report
+from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.report.run_figure import run_figure
 from impact_aware.report.run_report import summarise
 from impact_aware.report.run_series import read_run
@@ -83,18 +90,48 @@ CONTACT_CHECK = ContactCheck(
     normal_given=True,
 )
 
+GROUP = AblationGroup(
+    label="hard",
+    robot="two",
+    joint_names=("a", "b"),
+    inertia="M",
+    friction=0.3,
+    count=7,
+    joint_error_mean=np.array([0.1, 0.2]),
+    joint_error_max=np.array([0.3, 0.4]),
+    error_mean=0.5,
+    error_max=0.6,
+    velocity_before_mean=np.array([-0.7, -0.8]),
+    velocity_after_mean=np.array([0.9, 1.1]),
+)
+
 ARMS = {"run_of_one_arm": [""], "run_of_two_arms": ["left", "right"]}
 
 
-def report_page() -> str:
-    """The page of an analysis with two impacts, one with all that is known and one with next to nothing."""
+def hand_made_analysis() -> Analysis:
+    """An analysis with two impacts, one with all that is known and one with next to nothing."""
     bare = make_impact(
         index=4, estimate=None, prediction=None, prediction_std=None, ablation=(), notes=()
     )
     whole = make_impact(object_hit=OBJECT_HIT, contact_check=CONTACT_CHECK, cause="second_contact", evidence="by hand")
     analysis = make_analysis(whole, bare)
     other = OtherEvent("left", Path("runs/one.mcap"), 12.75, 0.002, "command_step", "torques jump", ("kink",))
-    analysis = replace(analysis, arms=(replace(analysis.arms[0], other_events=(other,)),))
+    return replace(analysis, arms=(replace(analysis.arms[0], other_events=(other,)),))
+
+
+def result_texts() -> dict[str, str]:
+    """Files of the analysis, by their names."""
+    analysis = hand_made_analysis()
+    return {
+        "impacts.csv": impacts_csv(analysis.impacts),
+        "ablation.csv": ablation_csv([GROUP]),
+        "analysis.json": json_text(to_json(replace(analysis, ablation_groups=(GROUP,))), indent=2) + "\n",
+    }
+
+
+def report_page() -> str:
+    """The page of the analysis."""
+    analysis = hand_made_analysis()
     with tempfile.TemporaryDirectory() as folder:
         page, *_ = write_report(analysis, Path(folder))
         text = page.read_text(encoding="utf-8")
@@ -120,7 +157,7 @@ def run_texts(name: str) -> dict[str, str]:
 
 def texts() -> dict[str, str]:
     """All of them, by the name of their files."""
-    found = {"report.html": report_page()}
+    found = {"report.html": report_page()} | result_texts()
     for name in ARMS:
         found |= run_texts(name)
     return found
@@ -128,6 +165,9 @@ def texts() -> dict[str, str]:
 
 if __name__ == "__main__":
     KEPT.mkdir(exist_ok=True)
-    for name, text in texts().items():
-        (KEPT / name).write_text(text, encoding="utf-8")
-        print(KEPT / name)
+    kept = {KEPT / name: text for name, text in texts().items()}
+    kept |= {marker_scenes.KEPT: marker_scenes.scenes_text(), campaign_rows.KEPT: campaign_rows.reports()}
+    kept[graph_texts.KEPT] = graph_texts.graphs_text()
+    for path, text in kept.items():
+        path.write_text(text, encoding="utf-8")
+        print(path)

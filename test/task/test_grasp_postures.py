@@ -218,6 +218,9 @@ def test_arms_have_names_topics_and_bases():
     for names in (["right", "left"], ["left"]):
         with pytest.raises(InvalidInputError, match=r"field\.arms"):
             check_names((left, right), names)
+    # A single arm follows a reference of any name, but of a field for two it would not know which.
+    with pytest.raises(InvalidInputError, match=r"field\.arms: got 2, expected 1"):
+        check_names((left,), ["left", "right"])
 
 
 def test_prefixes_stand_before_the_joints_of_their_arm():
