@@ -6,7 +6,9 @@ of time. Fields of structures have names such as `log/q`.
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ import h5py
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.child_process import survives
 from impact_aware.errors import InvalidInputError, one_reason
 from impact_aware.resources import check_unpacked, most_unpacked
 
@@ -27,6 +30,9 @@ MOST_ARRAYS, MOST_OBJECTS = 4096, 3 * 4096
 
 LARGEST_CHUNK = 1 << 26
 """Size of a chunk of an HDF5 dataset, bytes, which is unpacked as a whole; libraries choose 1 MB at most."""
+
+MATLAB_PATIENCE = 120
+"""Wall time that reading a MATLAB file may take, s; one of the largest takes some seconds."""
 
 _COMPRESSED, _PIECE = 15, 1 << 20
 """Type of a compressed variable of a MATLAB file; bytes that are unpacked at once."""
@@ -132,7 +138,15 @@ def _matrices(path: Path, most: int) -> dict[str, Array]:
     try:
         if _unpacked_more(path, most):
             raise InvalidInputError(f"table {path}", f"more than {most} bytes when unpacked", f"{most} at most")
-        loaded = loadmat(path, struct_as_record=False, squeeze_me=False)
+        read = functools.partial(loadmat, path, struct_as_record=False, squeeze_me=False)
+        with warnings.catch_warnings():
+            # It leaves out what has no numbers, and goes on where it must not.
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.filterwarnings("error", "Duplicate variable name|We do not support byte ordering")
+            # Its reader follows the lengths in a file without looking, and can end the process.
+            if not survives(read, MATLAB_PATIENCE):
+                raise InvalidInputError("table", str(path), "a MATLAB file that its reader survives")
+            loaded = read()
     except InvalidInputError:
         raise
     except Exception as error:

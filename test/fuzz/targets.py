@@ -103,7 +103,7 @@ TARGETS = {
     },
     **{
         f"table-{kind}": (fuzz_table, {"suffix": f".{kind}"}, lambda kind=kind: table_bytes(kind))
-        for kind in ("csv", "npz", "npy", "parquet", "h5")
+        for kind in ("csv", "npz", "npy", "parquet", "h5", "mat")
     },
     "profile": (fuzz_profile, {}, _profile),
     "urdf": (fuzz_urdf, {}, lambda: URDF.encode()),

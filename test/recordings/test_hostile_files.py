@@ -376,3 +376,17 @@ def test_what_unpacks_within_variables_counts(tmp_path, monkeypatch, name):
     write(tmp_path / name)
     with pytest.raises(InvalidInputError, match=words):
         open_columns(tmp_path / name)
+
+
+def test_a_matlab_file_that_its_reader_would_misread_is_refused(tmp_path, recwarn):
+    """One with a name twice, of which the last would count, and one with numbers of another machine."""
+    for name, version in (("twice.mat", "5"), ("cray.mat", "4")):
+        scipy.io.savemat(tmp_path / name, {"time": np.arange(5.0)}, format=version)
+    content = (tmp_path / "twice.mat").read_bytes()
+    (tmp_path / "twice.mat").write_bytes(content + content[128:])
+    content = (tmp_path / "cray.mat").read_bytes()
+    (tmp_path / "cray.mat").write_bytes(struct.pack("<i", 4000) + content[4:])
+    for name, words in (("twice.mat", "Duplicate variable name"), ("cray.mat", "byte ordering")):
+        with pytest.raises(InvalidInputError, match=words):
+            open_columns(tmp_path / name)
+    assert not recwarn.list

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+import scipy.io
 import zstandard
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
@@ -65,7 +66,7 @@ def bag_bytes(kind):
 
 @cache
 def table_bytes(kind):
-    """`csv`, `npz`, `npy`, `parquet` or `h5`."""
+    """`csv`, `npz`, `npy`, `parquet`, `mat` or `h5`."""
     found, out = columns(), BytesIO()
     if kind == "csv":
         rows = zip(*found.values(), strict=True)
@@ -76,6 +77,8 @@ def table_bytes(kind):
         np.save(out, np.column_stack(list(found.values())))
     elif kind == "parquet":
         pyarrow.parquet.write_table(pyarrow.table(found), out)
+    elif kind == "mat":
+        scipy.io.savemat(out, found, do_compression=True)
     else:
         with h5py.File(out, "w") as file:
             for name, values in found.items():
