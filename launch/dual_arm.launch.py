@@ -32,22 +32,23 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The nodes of the graph that the arguments ask for."""
     options = DualArmOptions(**graph_options(context))
     actions = graph_actions(context, dual_arm_graph(options))
-    if switched_on(context, "rviz"):
-        actions += view(options, drawn=drawn_by_driver(context))
+    if options.simulation or switched_on(context, "rviz"):
+        actions += view(options, rviz=switched_on(context, "rviz"), drawn=drawn_by_driver(context))
     return actions
 
 
-def view(options: DualArmOptions, *, drawn: bool) -> list[LaunchDescriptionEntity]:
-    """RViz in the frame of both arms, with the robots that it draws, unless their driver has them `drawn`."""
+def view(options: DualArmOptions, *, rviz: bool, drawn: bool) -> list[LaunchDescriptionEntity]:
+    """RViz in the frame of both arms, and the robots' frames, unless their driver has them `drawn`."""
     task = load_task(options.task)
-    rviz = Node(
+    viewer = Node(
         package="rviz2",
         executable="rviz2",
         namespace=options.namespace,
         parameters=[{"use_sim_time": options.simulation}],
         arguments=["-d", str(find_resource("rviz", "dual_arm.rviz")), "-f", task.frame],
     )
-    return [rviz, *(action for arm in task.arms for action in arm_view(options, task.frame, arm, drawn=drawn))]
+    frames = [action for arm in task.arms for action in arm_view(options, task.frame, arm, drawn=drawn)]
+    return [viewer, *frames] if rviz else frames
 
 
 def arm_view(options: DualArmOptions, frame: str, arm: ArmTask, *, drawn: bool) -> list[LaunchDescriptionEntity]:

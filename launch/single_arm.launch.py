@@ -40,13 +40,13 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The nodes of the graph that the arguments ask for."""
     options = SingleArmOptions(robot=single_robot(context), **graph_options(context))
     actions = graph_actions(context, single_arm_graph(options))
-    if switched_on(context, "rviz"):
-        actions += view(options, drawn=drawn_by_driver(context))
+    if options.simulation or switched_on(context, "rviz"):
+        actions += view(options, rviz=switched_on(context, "rviz"), drawn=drawn_by_driver(context))
     return actions
 
 
-def view(options: SingleArmOptions, *, drawn: bool) -> list[LaunchDescriptionEntity]:
-    """RViz, with the robot that it draws, unless the driver has it `drawn` by a robot_state_publisher of its own."""
+def view(options: SingleArmOptions, *, rviz: bool, drawn: bool) -> list[LaunchDescriptionEntity]:
+    """RViz, and the robot's frames, unless the driver has it `drawn` by a robot_state_publisher of its own."""
     profile = load_profile(options.robot)
     time = {"use_sim_time": options.simulation}
     task = load_task(options.task)
@@ -65,17 +65,15 @@ def view(options: SingleArmOptions, *, drawn: bool) -> list[LaunchDescriptionEnt
         parameters=[time | description],
         remappings=[("joint_states", options.joint_states)],
     )
-    return [
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            namespace=options.namespace,
-            parameters=[time],
-            arguments=["-d", str(find_resource("rviz", "single_arm.rviz")), "-f", profile.base_frame],
-        ),
-        *([] if drawn else [publisher]),
-        *([base] if shown else []),
-    ]
+    viewer = Node(
+        package="rviz2",
+        executable="rviz2",
+        namespace=options.namespace,
+        parameters=[time],
+        arguments=["-d", str(find_resource("rviz", "single_arm.rviz")), "-f", profile.base_frame],
+    )
+    there = (rviz, viewer), (not drawn, publisher), (shown, base)
+    return [node for started, node in there if started]
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -20,7 +20,6 @@ import pinocchio as pin
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rosgraph_msgs.msg import Clock as ClockMessage
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
@@ -32,10 +31,10 @@ from impact_aware.nodes.plant_arm import PlantArm, plant_states
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.liveness import TwinWatch
 from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.ros.qos import STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.simulated_clock import SimulatedClock
 from impact_aware.nodes.wall_pace import LOOKS, WallPace
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
@@ -69,9 +68,6 @@ LOCKSTEP_TIMEOUT = 30.0
 
 POSE_PERIOD = 0.01
 """Time between two object poses, s."""
-
-CLOCK_PERIOD = 0.01
-"""Time between two messages on /clock, s; in lockstep each cycle has one."""
 
 SLOW = 0.95
 """Real-time factor below which a free-running plant says that it is slow."""
@@ -137,10 +133,9 @@ class SimRobotNode(Node):
         self._speed = math.nan
         self._speed_start = (self._last_step, self._plant.state.time)
         self._published_impacts = self._states = 0
-        self._next_pose = self._next_clock = -math.inf
+        self._next_pose = -math.inf
         self._everybody_there = not settings.lockstep
-        self._clock_message = ClockMessage()
-        self._clock_publisher = self.create_publisher(ClockMessage, "/clock", STREAM_QOS)
+        self._simulated_clock = SimulatedClock(self, self._cycle)
         self._pose_publisher = self.create_publisher(PoseStamped, "object_pose", 10)
         self._twist_publisher = self.create_publisher(TwistStamped, "object_twist", 10)
         self._gate: LockstepGate | None = None
@@ -256,6 +251,7 @@ class SimRobotNode(Node):
         if now < self._look_until or self._twins.present or self._twins.look():
             return False
         self._begun = True
+        self._simulated_clock.begin()
         self._pace.begin(now, self._plant.state.time)
         return True
 
@@ -315,20 +311,15 @@ class SimRobotNode(Node):
 
     def _publish_states(self) -> None:
         reading = self._plant.reading
-        self._publish_clock(self._plant.state.time)
+        # In lockstep whoever waits in simulated time is woken by each; in wall time seldom enough to be no load.
+        simulated = self._plant.state.time
+        self._simulated_clock.publish(self._settings.start_time + simulated, simulated, always=self._waiting)
         time = stamp(self._settings.start_time + reading.time)
         if self._gate is not None:
             self._gate.expect(time)
         for states in self._state_publishers:
             states.publish(reading, time)
         self._states += 1
-
-    def _publish_clock(self, time: float) -> None:
-        """Whoever waits in simulated time is woken by each: in wall time that is seldom enough to be no load."""
-        if self._waiting or time >= self._next_clock:
-            self._next_clock = time + CLOCK_PERIOD - 0.5 * self._cycle
-            self._clock_message.clock = stamp(self._settings.start_time + time)
-            self._clock_publisher.publish(self._clock_message)
 
     def _publish_object(self) -> None:
         state = self._plant.state
@@ -364,6 +355,7 @@ class SimRobotNode(Node):
     def _status(self) -> Report:
         state, mode = self._plant.state, self._drive()
         self._measure_speed(time.monotonic(), state.time)
+        self._simulated_clock.look()
         now = self._now()
         damped = [name for name, own in self._arms.items() if own.input.lapsed(now)]
         values = {

@@ -14,7 +14,7 @@ from std_msgs.msg import Float64MultiArray
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, twist, vector
-from impact_aware.messages.stamps import seconds, stamp_seconds
+from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes import sim_robot
 from impact_aware.nodes.sim_robot import Settings, SimRobotNode
 from impact_aware.resources import find_resource
@@ -54,7 +54,8 @@ def test_each_arm_gets_its_own_part_of_what_the_sensors_show(node):
         reading=JointReading(time=2.5, q=values, dq=values + 100.0, effort=values + 200.0),
         state=SimpleNamespace(time=2.503),
     )
-    clock = recorded(node._clock_publisher)
+    clock = []
+    node._simulated_clock.publish = lambda time, simulated, always: clock.append((time, simulated, always))
     node._publish_states()
     for first, name in ((0.0, "left"), (7.0, "right")):
         (serialized,) = sent[name]
@@ -65,19 +66,7 @@ def test_each_arm_gets_its_own_part_of_what_the_sensors_show(node):
         np.testing.assert_array_equal(message.velocity, own + 100.0)
         np.testing.assert_array_equal(message.effort, own + 200.0)
         assert list(message.name) == [f"panda_joint{number}" for number in range(1, 8)]
-    assert seconds(clock[0].clock) == pytest.approx(42.503)
-
-
-@pytest.mark.parametrize(
-    ("lockstep", "expected"), [(False, [40.0, 40.01, 40.02]), (True, [40.0 + 0.001 * step for step in range(25)])]
-)
-def test_the_clock_comes_every_10_ms_in_wall_time_and_each_cycle_in_lockstep(make_node, lockstep, expected):
-    node = make_node(lockstep=lockstep)
-    copies = []
-    node._clock_publisher.publish = lambda message: copies.append(seconds(message.clock))
-    for step in range(25):
-        node._publish_clock(0.001 * step)
-    assert copies == pytest.approx(expected)
+    assert clock == [(pytest.approx(42.503), 2.503, False)]
 
 
 def test_the_object_is_published_where_it_is_and_how_it_moves(node):
