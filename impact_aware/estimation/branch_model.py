@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.marginals import common_jump, gains_of_jumps, log_mean, marginals
-from impact_aware.estimation.motion_parts import MotionParts, ramp
+from impact_aware.estimation.motion_parts import MotionParts, PartsSince, ramp
 from impact_aware.estimation.priors import (
     AT_CARRIED,
     AT_KINKS,
@@ -172,29 +172,29 @@ class BranchModel:
 
     def without_event(self) -> float:
         """Log likelihood of the samples where nothing happens, joints ringing or not."""
-        return float(self._best(self.origin + 0.5 * float(self.times[-1]), BEFORE)[0].sum())
+        return float(self._best(self._since(self.origin + 0.5 * float(self.times[-1])), BEFORE)[0].sum())
 
-    def likeliest(self, begin: float, end: float) -> Array:
-        """Log likelihood (n,) of each joint alone, a jump between two instants, s, or none, whichever is likelier."""
-        smooth, _ = self._best(0.5 * (begin + end), BEFORE)
-        places = np.linspace(begin, end, 5)[1:-1].tolist()
-        return np.max([smooth, *(self._best(place, AT_KINKS, kink=True)[0] for place in places)], axis=0)
+    def likeliest(self, instant: float) -> Array:
+        """Log likelihood (n,) of each joint alone, with a jump at an instant, s, or without, whichever is likelier."""
+        parts = self._since(instant)
+        return np.maximum(self._best(parts, BEFORE)[0], self._best(parts, AT_KINKS, kink=True)[0])
 
     def judge(self, begin: float, end: float, guess: float) -> Branches:
         """Compare what may have happened between two instants, s; `guess` is one at which something seems to."""
-        middle = 0.5 * (begin + end)
+        middle = self._since(0.5 * (begin + end))
         plain, _ = self._best(middle, PLAIN)
         smooth, _ = self._best(middle, BEFORE)
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
         _, sizes = self._best(middle, AT_STEPS)
-        steps = self._likelihoods(coarse, sizes, ())[0].sum(axis=1)
+        anywhere = self._since(coarse)
+        steps = self._likelihoods(anywhere, sizes, ())[0].sum(axis=1)
         _, carried = self._best(middle, AT_CARRIED)
-        passed_on = self._likelihoods(coarse, carried, ())[0].sum(axis=1)
+        passed_on = self._likelihoods(anywhere, carried, ())[0].sum(axis=1)
         instant, sizes = self._kink_sizes(coarse, guess)
         # A short contact and a longer one that began earlier are nearly the same.
         reach = max(1.5 * self._period, REACH, 0.5 * float(np.diff(self.times).max()))
         fine = np.linspace(max(begin, instant - reach), min(end, instant + reach), FINE)
-        scores, alone, jumps, stds = self._kink(fine, sizes)
+        scores, alone, jumps, stds = self._kink(self._since(fine), sizes)
         # The time is that of the samples, whether or not the arm is known: tables without a robot have it too.
         weight = np.exp(alone - alone.max())
         # The prior of the instant is even over the whole search, of which this is the part that counts.
@@ -224,12 +224,12 @@ class BranchModel:
         choices = tuple(starmap(Sizes, product(JERKS[:-1], UNDER_WAY[::2], STARTED, STEPS)))
         prior = -np.array(self._durations) / CONTACT_TIME_SCALE
         totals = np.zeros((len(places), len(self._durations)))
-        since = np.maximum(self.times - (places[:, None] - self.origin), 0.0)
-        ramps = np.stack([ramp(since, duration) for duration in self._durations], axis=-1)
+        parts = self._since(places)
+        ramps = np.stack([ramp(parts.since, duration) for duration in self._durations], axis=-1)
         for noise, pushes, group in self._groups():
             scores = []
             for size in without_drive(choices) if pushes else choices:
-                covariances = self.parts.covariance(since, size, noise, pushes)
+                covariances = parts.covariance(size, noise, pushes)
                 base, products, norms = self._marginal(covariances, group, ramps)
                 scores.append(base[..., None] + gains_of_jumps(products, norms))
             table = np.concatenate(scores)
@@ -240,14 +240,18 @@ class BranchModel:
         time = float(weight @ places)
         return time, float(np.sqrt(weight @ (places - time) ** 2))
 
-    def _with_one_wrong(self, middle: float) -> float:
+    def _since(self, instants: Array | float) -> PartsSince:
+        """The parts of the motion for an instant or several, s."""
+        return self.parts.since(np.maximum(self.times - (np.asarray(instants)[..., None] - self.origin), 0.0))
+
+    def _with_one_wrong(self, middle: PartsSince) -> float:
         """Log likelihood of the samples where nothing happens and one of them is wrong in any of the joints."""
-        since = np.maximum(self.times - (middle - self.origin), 0.0)
-        wrong = np.zeros(len(since))
+        samples = len(self.times)
+        wrong = np.zeros(samples)
         for noise, pushes, group in self._groups():
             choices = without_drive(BEFORE) if pushes else BEFORE
-            covariances = np.stack([self.parts.covariance(since, size, noise, pushes) for size in choices])
-            base, products, norms = self._marginal(covariances, group, np.eye(len(since)))
+            covariances = np.stack([middle.covariance(size, noise, pushes) for size in choices])
+            base, products, norms = self._marginal(covariances, group, np.eye(samples))
             squared = (noise * np.array(WRONG))[:, None, None, None] ** 2
             share = 1.0 + squared * norms
             gains = log_mean(0.5 * (squared * products**2 / share - np.log(share)))
@@ -272,29 +276,29 @@ class BranchModel:
         coarse = np.sort(np.append(coarse, guess))
         every = max(1, round(STARTS_APART / (0.5 * self._period)))
         starts = [
-            (place, *self._best(place, choices, kink=True)) for place in (guess, *coarse[every // 2 :: every].tolist())
+            self._best(self._since(place), choices, kink=True)
+            for place in (guess, *coarse[every // 2 :: every].tolist())
         ]
-        starts.sort(key=lambda start: -start[1].sum())
+        starts.sort(key=lambda start: -start[0].sum())
         best: tuple[float, float, list[Sizes]] = (-np.inf, 0.0, [])
-        for _, _, sizes in starts[:2]:
-            scores = self._kink(coarse, sizes)[1]
+        anywhere = self._since(coarse)
+        for _, sizes in starts[:2]:
+            scores = self._kink(anywhere, sizes)[1]
             place = int(scores.argmax())
             if scores[place] > best[0]:
                 best = (float(scores[place]), float(coarse[place]), sizes)
         instant = best[1]
-        return instant, self._best(instant, choices, kink=True)[1]
+        return instant, self._best(self._since(instant), choices, kink=True)[1]
 
-    def _best(self, instant: float, choices: tuple[Sizes, ...], kink: bool = False) -> tuple[Array, list[Sizes]]:
-        """Largest log likelihood (n,) of each joint and the sizes that give it."""
-        joints = self.values.shape[1]
-        since = np.maximum(self.times - (instant - self.origin), 0.0)
+    def _best(self, parts: PartsSince, choices: tuple[Sizes, ...], kink: bool = False) -> tuple[Array, list[Sizes]]:
+        """Largest log likelihood (n,) of each joint at one instant, and the sizes that give it."""
+        joints, since = self.values.shape[1], parts.since
         durations = self._some_durations if kink else ()
         ramps = np.array([ramp(since, duration) for duration in durations]).reshape(-1, len(since)).T
-        parts = self.parts.table(since)
         best, chosen = np.empty(joints), [choices[0]] * joints
         for noise, pushes, group in self._groups():
             some = without_drive(choices) if pushes else choices
-            covariances = squares_of(some) @ parts + self.parts.given(noise, pushes).ravel()
+            covariances = squares_of(some) @ parts.table + self.parts.given(noise, pushes).ravel()
             covariances = covariances.reshape(len(some), len(since), len(since))
             base, products, norms = self._marginal(covariances, group, ramps)
             if kink:
@@ -305,12 +309,12 @@ class BranchModel:
                 chosen[joint] = some[place]
         return best, chosen
 
-    def _kink(self, instants: Array, sizes: list[Sizes]) -> tuple[Array, Array, Array, Array]:
-        """Log likelihoods (t,) of a jump at each instant, the same with nothing known of the arm, jumps, their errors.
+    def _kink(self, parts: PartsSince, sizes: list[Sizes]) -> tuple[Array, Array, Array, Array]:
+        """Log likelihoods (t,) of a jump at t instants, the same with nothing known of the arm, jumps, their errors.
 
         The jumps and their standard errors have the shape (t, n).
         """
-        base, products, norms = self._likelihoods(instants, sizes, self._durations)
+        base, products, norms = self._likelihoods(parts, sizes, self._durations)
         prior = -np.array(self._durations) / CONTACT_TIME_SCALE
         prior -= np.log(np.exp(prior).sum())
         gains = gains_of_jumps(products, norms)
@@ -329,32 +333,31 @@ class BranchModel:
         table = np.stack(totals)  # (priors of the jump, t, durations)
         shares = np.array([1.0] if not self._spreads else [0.5] + [0.5 / len(self._spreads)] * len(self._spreads))
         table += np.log(shares)[:, None, None]
-        flat = np.moveaxis(table, 1, 0).reshape(len(instants), -1)
+        flat = np.moveaxis(table, 1, 0).reshape(len(products), -1)
         best = flat.argmax(axis=1)
         peak = flat.max(axis=1)
         score = peak + np.log(np.exp(flat - peak[:, None]).sum(axis=1))
         which, duration = np.divmod(best, len(self._durations))
-        rows = np.arange(len(instants))
+        rows = np.arange(len(products))
         jump, std = np.stack(means)[which, rows, :, duration], np.stack(stds)[which, rows, :, duration]
         top = totals[0].max(axis=1)
         alone = top + np.log(np.exp(totals[0] - top[:, None]).sum(axis=1))
         return base.sum(axis=1) + score, base.sum(axis=1) + alone, jump, std
 
     def _likelihoods(
-        self, instants: Array, sizes: list[Sizes], durations: tuple[float, ...]
+        self, parts: PartsSince, sizes: list[Sizes], durations: tuple[float, ...]
     ) -> tuple[Array, Array, Array]:
         """Log likelihoods (t, n) without the jump; its regressors' products with data and themselves (t, n, d)."""
-        joints = self.values.shape[1]
-        shape = (len(instants), joints)
+        since = parts.since
+        shape = (len(since), self.values.shape[1])
         base, products, norms = np.empty(shape), np.empty((*shape, len(durations))), np.empty((*shape, len(durations)))
-        since = np.maximum(self.times - (instants[:, None] - self.origin), 0.0)
         ramps = np.zeros((*since.shape, len(durations)))
         for place, duration in enumerate(durations):
             ramps[..., place] = ramp(since, duration)
         kinds = list(zip(sizes, self.noise.tolist(), self.pushes.tolist(), strict=True))
         for kind in dict.fromkeys(kinds):
             group = np.array([place for place, other in enumerate(kinds) if other == kind])
-            covariances = self.parts.covariance(since, *kind)
+            covariances = parts.covariance(*kind)
             base[:, group], products[:, group], norms[:, group] = self._marginal(covariances, group, ramps)
         return base, products, norms
 

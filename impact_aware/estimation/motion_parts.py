@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.priors import (
-    ALL,
     BEGUN,
     DAMPING_RATIO,
     DAMPING_RATIOS,
@@ -21,6 +21,7 @@ from impact_aware.estimation.priors import (
     squares,
 )
 
+_NAMES = ("jerk", "under_way", "_started", "_step", "_carried", "_rattle")
 _STIFF = 2.0 * np.pi * np.geomspace(*STIFF, 4)
 _FREQUENCIES = 17
 
@@ -64,26 +65,54 @@ class MotionParts:
         driven = pushes * self._pushed if pushes else self._begun
         return np.asarray(noise**2 * self._white + driven)
 
-    def covariance(self, since: Array, size: Sizes, noise: float, pushes: float = 0.0) -> Array:
-        """Covariances (..., k, k) for times since the instant (..., k), with those of `given`."""
-        covariance = self.given(noise, pushes)
-        for square, part in zip(squares(size), self._parts(since, size), strict=True):
+    def since(self, since: Array) -> PartsSince:
+        """The parts for times since an instant, or since several (..., k), s."""
+        return PartsSince(self, since, self._band)
+
+
+class PartsSince:
+    """The parts for times since an instant, each computed when it is first used.
+
+    Attributes:
+        since: (..., k) s.
+    """
+
+    def __init__(self, parts: MotionParts, since: Array, band: tuple[float, float]) -> None:
+        """Remember them, and the lowest and highest frequency of the joints, Hz."""
+        self.since = since
+        self._parts, self._band = parts, band
+
+    @cached_property
+    def _started(self) -> Array:
+        return _outer(started_swings(self.since, self._band))
+
+    @cached_property
+    def _step(self) -> Array:
+        return _outer(0.5 * self.since[..., None] ** 2)
+
+    @cached_property
+    def _carried(self) -> Array:
+        return _outer(carried_bends(self.since, self._band))
+
+    @cached_property
+    def _rattle(self) -> Array:
+        return shaken(self.since)
+
+    def covariance(self, size: Sizes, noise: float, pushes: float = 0.0) -> Array:
+        """Covariances (..., k, k) of the samples with those of `MotionParts.given`."""
+        covariance = self._parts.given(noise, pushes)
+        for square, name in zip(squares(size), _NAMES, strict=True):
             if square:
-                covariance = covariance + square * part
-        return np.broadcast_to(covariance, (*since.shape, since.shape[-1]))
+                covariance = covariance + square * self._part(name)
+        return np.broadcast_to(covariance, (*self.since.shape, self.since.shape[-1]))
 
-    def _parts(self, since: Array, size: Sizes = ALL) -> tuple[Array, ...]:
-        """Covariance of each part of `Sizes` at size one, (..., k, k) or (k, k); empty where `size` has none."""
-        empty = np.zeros(0)
-        started = _outer(started_swings(since, self._band)) if size.started else empty
-        step = _outer(0.5 * since[..., None] ** 2) if size.step else empty
-        carried = _outer(carried_bends(since, self._band)) if size.carried else empty
-        rattle = shaken(since) if size.rattle else empty
-        return self.jerk, self.under_way, started, step, carried, rattle
+    @cached_property
+    def table(self) -> Array:
+        """The parts for times since one instant, in rows (parts, k^2) in the order of `squares`."""
+        return np.stack([self._part(name).ravel() for name in _NAMES])
 
-    def table(self, since: Array) -> Array:
-        """The parts for times since the instant (k,), in rows (parts, k^2) in the order of `squares`."""
-        return np.stack([part.ravel() for part in self._parts(since)])
+    def _part(self, name: str) -> Array:
+        return np.asarray(getattr(self._parts if name in ("jerk", "under_way") else self, name))
 
 
 def shaken(times: Array) -> Array:

@@ -60,10 +60,6 @@ class Sizes:
     rattle: float = 0.0
 
 
-ALL = Sizes(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-"""Every part at size one."""
-
-
 JERKS = (50.0, 5e3, 5e5)
 """Candidates for the spectral density of the jerk, rad^2/s^5: of a planned motion, a controller that acts, a rattle."""
 

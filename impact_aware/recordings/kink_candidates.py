@@ -94,10 +94,12 @@ def _variance(times: Array, values: Array, grid: Array, reach: int, noise: Noise
 def _maxima(times: Array, strengths: Array, apart: float) -> Candidates:
     inner = (strengths[1:-1] >= strengths[:-2]) & (strengths[1:-1] > strengths[2:]) & (strengths[1:-1] > SIGNIFICANT)
     places = np.flatnonzero(inner) + 1
+    free = np.ones(len(times), dtype=bool)
     kept: list[int] = []
     for place in places[np.argsort(-strengths[places], kind="stable")].tolist():
-        if all(abs(times[place] - times[other]) > apart for other in kept):
+        if free[place]:
             kept.append(place)
+            free[slice(*np.searchsorted(times, (times[place] - apart, times[place] + apart)).tolist())] = False
     chosen = np.array(sorted(kept), dtype=int)
     return Candidates(times[chosen], strengths[chosen])
 

@@ -7,17 +7,17 @@ jump has been found: the motion on its other side is not that of the same branch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branch_model import TOUCHES, BranchModel
-from impact_aware.estimation.priors import RINGING_BAND, TOUCHING_TWICE
+from impact_aware.estimation.branch_model import TOUCHES
+from impact_aware.estimation.priors import TOUCHING_TWICE
 from impact_aware.estimation.sample_noise import Noise, noise_of
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.candidate import AGAIN, SMALLEST, STEEPEST, SURE, Candidate
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
+from impact_aware.recordings.kink_trial import LEAST_AFTER, LEAST_BEFORE, KinkTrial, try_instant
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
 from impact_aware.recordings.torque_verdict import ask_torques, is_open
 from impact_aware.robot import RobotModel
@@ -25,23 +25,14 @@ from impact_aware.robot import RobotModel
 BEFORE, AFTER = 0.060, 0.040
 """Reach of the samples that are looked at around an instant, s."""
 
-LEAST_BEFORE, LEAST_AFTER, LEAST_BETWEEN = 5, 4, 2
-"""Samples there are at least, and after a jump before the instant that they go beyond."""
-
 MOST_SAMPLES = 50
 """Samples in a window beyond which its reach is shortened; at 1 kHz it is still 50 ms."""
-
-SEARCH = 0.0075
-"""The instant is looked for within this time and half a period of a candidate, s."""
 
 FOLLOWS = 0.4
 """Time after a jump in which others are expected, s."""
 
 HOPELESS = -20.0
 """Log-odds as `SURE` of `candidate`, below which nothing known of the neighbours makes it a jump."""
-
-REFINED = 3e-3
-"""The time is refined within this time or 1.2 periods of the likeliest one, s."""
 
 CONVINCES = 3.5
 """A jump that convinces against noise, in those that just make a candidate: 1.6 to 4 were found from 100 to 1000 Hz."""
@@ -108,6 +99,7 @@ class KinkFinder:
         self.smallest = np.nan
         self.tests = 0
         self.untested = 0
+        self._trials: dict[tuple[float, ...], KinkTrial | None] = {}
         self._allowed = float(MOST_CANDIDATES)
         self.gaps: list[tuple[float, float]] = []
 
@@ -179,6 +171,7 @@ class KinkFinder:
         spans = [edges for middle in gaps if (edges := self._gap_at(middle)) is not None]
         self.gaps += [(begin, end) for begin, end in spans if not any(begin <= instant <= end for instant in clear)]
         self._from = until
+        self._trials.clear()
         keep = int(np.searchsorted(times, until - MARGIN)) if not final else len(times)
         self._samples = self._samples.rows(slice(keep, None))
 
@@ -230,7 +223,7 @@ class KinkFinder:
             if old.is_jump:
                 self._jumps.remove(old.told.time)
                 sure = AGAIN if self._follows(old.told.time) else SURE
-                new = self._tested_at(noise, old.told.time, sure) or old
+                new = self._tested_at(noise, self._centre(old), sure) or old
             elif old.gain > HOPELESS and self._follows(old.told.time):
                 new = self._tested_at(noise, old.instant, AGAIN) or old
             if new.is_jump:
@@ -246,12 +239,7 @@ class KinkFinder:
         for place, candidate in enumerate(found):
             if candidate.is_jump:
                 self._jumps.remove(candidate.told.time)
-                # About the nearest sample: what is known of the contact moves the likeliest instant a little, and would
-                # move the window with it; a table without a robot shall have the time of the bag with one.
-                times = self._samples.times
-                nearest = float(times[np.abs(times - candidate.told.time).argmin()])
-                near = candidate.instant if candidate.gap else nearest
-                refined = self._tested_at(noise, near, candidate.sure, refine=True)
+                refined = self._tested_at(noise, self._centre(candidate), candidate.sure, refine=True)
                 found[place] = candidate if refined is None or not refined.is_jump else refined
                 self._jumps.append(found[place].told.time)
         torques = None
@@ -263,6 +251,15 @@ class KinkFinder:
             self._jumps = [jump for jump in self._jumps if not begin <= jump <= end]
             self._jumps += [candidate.told.time for candidate in found if candidate.is_jump]
         self.candidates += found
+
+    def _centre(self, jump: Candidate) -> float:
+        """Middle of the samples in which a jump is tested once more, s.
+
+        It is the nearest sample: the contact's model moves the likeliest instant a little, and would move the window
+        with it, while a table without a robot has the time of the bag with one.
+        """
+        times = self._samples.times
+        return jump.instant if jump.gap else float(times[np.abs(times - jump.told.time).argmin()])
 
     def _follows(self, instant: float) -> bool:
         return any(0.0 < instant - jump < FOLLOWS for jump in self._jumps[-200:])
@@ -293,63 +290,37 @@ class KinkFinder:
         return known[place:], begins[place]
 
     def _tested_at(self, noise: Noise, instant: float, sure: float = SURE, *, refine: bool = False) -> Candidate | None:
-        period, times = self._period, self._samples.times
         jumps = np.array(self._jumps[-200:])
-        edges = self._gap_at(instant)
-        gap = 0.0 if edges is None else edges[1] - edges[0]
-        closest = max(CLOSEST, 2.0 * period)
+        closest = max(CLOSEST, 2.0 * self._period)
         if (np.abs(jumps - instant) < closest).any():
             return None
-        self.tests += 1
+        trial = self._trial(noise, instant, jumps)
+        if trial is None:
+            return None
+        candidate = trial.candidate(sure, self._momentum, refine=refine)
+        # Closer than the longest contact that is looked for, one contact and two are the same.
+        closest = max(closest, TOUCHING_TWICE[-1]) if trial.earlier else closest
+        return None if candidate.is_jump and (np.abs(jumps - candidate.told.time) < closest).any() else candidate
+
+    def _trial(self, noise: Noise, instant: float, jumps: Array) -> KinkTrial | None:
+        """Test of an instant among known jumps, s; None where samples lack.
+
+        It is computed once for each window: the instant is asked about again when its neighbours are known.
+        """
+        period, times = self._period, self._samples.times
+        edges = self._gap_at(instant)
+        gap = 0.0 if edges is None else edges[1] - edges[0]
         share = min(1.0, MOST_SAMPLES * period / (BEFORE + AFTER))
         latest = instant + 0.5 * gap + max(share * AFTER, 6.0 * period)
         end = min([latest, *(jumps[jumps > instant] - TOUCHES[0] * period)])
         reach = instant - 0.5 * gap - max(share * BEFORE, 8.0 * period)
         earlier, begin = self._known_before(jumps[jumps < instant], reach, end)
-        near = self._samples.rows(slice(*np.searchsorted(times, (begin, end)).tolist()))
-        stamps, places = near.times, near.positions
-        # What is between the jump before, if there is one in these samples, and the instant.
-        first = int(np.searchsorted(stamps, earlier[-1] + TOUCHES[1] * period)) if earlier else 0
-        before = int(np.searchsorted(stamps, instant))
-        if before < LEAST_BEFORE or len(stamps) - before < LEAST_AFTER or before - first < LEAST_BETWEEN:
-            return None
-        search = SEARCH + 0.5 * period
-        inner = stamps[first + 1] if earlier else stamps[2]
-        low, high = edges or (instant - search, instant + search)
-        low, high = max(low, float(inner)), min(high, float(stamps[-3]))
-        if high <= low:
-            return None
-        mean = (places[-1] - places[0]) / (stamps[-1] - stamps[0])
-        response = self._response(places[before])
-        early, late = first + (before - first) // 2, before + (len(stamps) - before) // 2
-
-        def mean_speed(first: int, last: int) -> Array:
-            return np.asarray((places[last] - places[first]) / (stamps[last] - stamps[first]))
-
-        speed = np.stack((mean_speed(first, before - 1), mean_speed(before, len(stamps) - 1)))
-        far = np.stack((mean_speed(first, early), mean_speed(late, len(stamps) - 1)))
-        white = noise.at(mean)
-        scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
-        model = BranchModel(stamps, places, white, response, None, RINGING_BAND, earlier, scales)
-        guess = min(max(instant, low), high)
-        branches = model.judge(low, high, guess)
-        candidate = Candidate(instant, branches, speed, far, max(period, gap), sure, gap=gap)
-        # Without torques it tells weak jumps from the ringing of the one before only.
-        if self._momentum is not None and (sure == AGAIN or (self._momentum.has_torques and candidate.gain > 0.0)):
-            search_in = (low, high, guess)
-            explained, freed = self._momentum.judge(near, white, response, RINGING_BAND, search_in, earlier, scales)
-            candidate = replace(candidate, explained=explained, driven=bool(freed.pushes.any()))
-            model = model if candidate.told is branches else freed
-        # Closer than the longest contact that is looked for, one contact and two are the same.
-        closest = max(closest, TOUCHING_TWICE[-1]) if earlier else closest
-        if candidate.is_jump and (np.abs(jumps - candidate.told.time) < closest).any():
-            return None
-        if refine:
-            reach = max(REFINED, 1.2 * period, 0.5 * gap)
-            time, std = model.instant(max(low, instant - reach), min(high, instant + reach))
-            refined = replace(candidate.told, time=time, time_std=std)
-            if candidate.told is branches:
-                candidate = replace(candidate, branches=refined)
-            else:
-                candidate = replace(candidate, explained=refined)
-        return candidate
+        first, last = np.searchsorted(times, (begin, end)).tolist()
+        key = (instant, first, last, *earlier)
+        if key in self._trials:
+            return self._trials[key]
+        near = self._samples.rows(slice(first, last))
+        trial = try_instant(near, noise, instant, self._response, self._period, edges, earlier)
+        self.tests += trial is not None
+        self._trials[key] = trial
+        return trial

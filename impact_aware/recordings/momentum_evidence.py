@@ -71,7 +71,8 @@ class MomentumEvidence:
     def know(self, samples: Samples) -> Samples:
         """Find the noise of the torques in samples; the same without single torques that are wrong."""
         known = np.isfinite(samples.efforts).all(axis=1)
-        if np.count_nonzero(known) < FEWEST:
+        # Drivers without torque sensors report zeros.
+        if np.count_nonzero(known) < FEWEST or not np.ptp(samples.efforts[known], axis=0).any():
             self._noise = None
             return samples
         times, efforts = samples.times[known], samples.efforts[known]
@@ -128,7 +129,7 @@ class MomentumEvidence:
             bare = BranchModel(times, whole, spread, None, None, band, earlier, scales)
             freed = BranchModel(times, motion.values, spread, None, motion.pushes, band, earlier, scales)
             # Torques whose noise moves a link more than it rings tell less than none.
-            helps = freed.likeliest(*search[:2]) > bare.likeliest(*search[:2])
+            helps = freed.likeliest(search[2]) > bare.likeliest(search[2])
             values, pushes = np.where(helps, motion.values, whole), np.where(helps, motion.pushes, 0.0)
             model = BranchModel(times, values, spread, known, pushes, band, earlier, scales)
         samples_left, unknown = model.powers.shape

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from impact_aware.errors import ImpactAwareError
 from impact_aware.output_folder import write_whole
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.report.ablation import ablation_tables
 from impact_aware.report.figures import figure_style, impact_figures
-from impact_aware.report.svg import inline_svg
+from impact_aware.report.svg import inline_svg, svg_file
 from impact_aware.report.view import (
     arm_view,
     event_rows,
@@ -75,12 +73,10 @@ def _draw(number: int, impact: AnalyzedImpact, folder: Path, written: list[Path]
     drawings: list[dict[str, object]] = []
     with figure_style():
         for entry in impact_figures(impact):
-            figure = entry.draw()
-            svg = inline_svg(figure, f"{entry.name}-{number}", entry.alt)
-            drawings.append({"name": entry.name, "title": entry.title, "svg": Markup(svg)})
-            FigureCanvasAgg(figure)
-            path = folder / f"impact-{number:03d}-{arm + '-' if arm else ''}{entry.name}.png"
-            write_whole(path, partial(figure.savefig, format="png", dpi=160))
+            svg = svg_file(entry.draw(), f"{entry.name}-{number}")
+            drawings.append({"name": entry.name, "title": entry.title, "svg": Markup(inline_svg(svg, entry.alt))})
+            path = folder / f"impact-{number:03d}-{arm + '-' if arm else ''}{entry.name}.svg"
+            write_whole(path, svg)
             written.append(path)
     return drawings
 

@@ -1,4 +1,4 @@
-"""A figure as SVG that lives inside an HTML page: coloured by the page's CSS variables, small, without a link."""
+"""A figure as SVG: a file, and an element of an HTML page that is coloured by the page's CSS variables."""
 
 from __future__ import annotations
 
@@ -11,22 +11,34 @@ from matplotlib.figure import Figure
 
 from impact_aware.report.figures import COLORS
 
+_WHITE = '<rect width="100%" height="100%" fill="#ffffff"/>'
+
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
-def inline_svg(figure: Figure, name: str, alt: str) -> str:
-    """The figure as one `<svg>` element.
+def svg_file(figure: Figure, name: str) -> str:
+    """Text of an SVG file of the figure, on white.
 
     Args:
         figure: Drawn within `figure_style`.
-        name: Unique within the page; keeps the ids of different figures apart.
-        alt: What it shows, for a screen reader.
+        name: Unique within a page that `inline_svg` adds it to; keeps the ids of different figures apart.
     """
     text = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(text, format="svg", metadata=_NO_METADATA, transparent=True)
     svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
+    begin = svg.index(">", svg.index("<svg")) + 1
+    return svg[:begin] + _WHITE + svg[begin:]
+
+
+def inline_svg(svg: str, alt: str) -> str:
+    """One `<svg>` element of a page, made from the text of `svg_file`.
+
+    Args:
+        svg: The file's text.
+        alt: What the figure shows, for a screen reader.
+    """
+    svg = svg[svg.index("<svg") :].replace(_WHITE, "", 1)
     box = re.search(r'viewBox="([^"]+)"', svg)
     assert box is not None
     body = svg[svg.index(">") + 1 :]

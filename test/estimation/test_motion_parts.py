@@ -40,16 +40,16 @@ def test_a_covariance_is_the_sum_of_its_parts_in_their_sizes() -> None:
     parts = MotionParts(times)
     size = Sizes(jerk=7.0, under_way=0.3, started=0.4, step=5.0, carried=11.0, rattle=13.0)
     names = ("jerk", "under_way", "started", "step", "carried", "rattle")
-    table = parts.table(since).reshape(6, 9, 9)
+    table = parts.since(since).table.reshape(6, 9, 9)
     total = 0.02**2 * np.eye(9)
     for place, name in enumerate(names):
         value = getattr(size, name)
-        alone = parts.covariance(since, Sizes(**({"jerk": 0.0} | {name: value})), 0.0)
+        alone = parts.since(since).covariance(Sizes(**({"jerk": 0.0} | {name: value})), 0.0)
         np.testing.assert_allclose(squares(size)[place] * table[place], alone, rtol=1e-12)
         total = total + alone
-    np.testing.assert_allclose(parts.covariance(since, size, 0.02), total, rtol=1e-12)
+    np.testing.assert_allclose(parts.since(since).covariance(size, 0.02), total, rtol=1e-12)
     # 5 rad/s^2 for the time since the instant.
-    step = parts.covariance(since, Sizes(jerk=0.0, step=5.0), 0.0)
+    step = parts.since(since).covariance(Sizes(jerk=0.0, step=5.0), 0.0)
     np.testing.assert_allclose(step[8, 7], 25.0 * (0.5 * since[8] ** 2) * (0.5 * since[7] ** 2))
 
 
@@ -79,10 +79,10 @@ def test_pushes_are_a_white_acceleration_and_a_rattle_a_white_jerk_from_the_inst
     assert parts.given(0.0, 3.0)[7, 4] == pytest.approx(3.0 * moved(1, 0.0), rel=1e-6)
     assert parts.given(0.2, 3.0)[4, 4] - parts.given(0.0, 3.0)[4, 4] == pytest.approx(0.04)
     since = np.maximum(times - 0.0095, 0.0)
-    rattle = parts.covariance(since, Sizes(jerk=0.0, rattle=2.0), 0.0)
+    rattle = parts.since(since).covariance(Sizes(jerk=0.0, rattle=2.0), 0.0)
     assert rattle[7, 4] == pytest.approx(2.0 * moved(2, 0.0095), rel=1e-6)
     assert not rattle[2].any() and not rattle[:, 2].any()
-    jerk = parts.covariance(since, Sizes(jerk=2.0), 0.0)
+    jerk = parts.since(since).covariance(Sizes(jerk=2.0), 0.0)
     assert jerk[4, 7] == pytest.approx(2.0 * moved(2, 0.0), rel=1e-6)
 
 

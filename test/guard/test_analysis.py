@@ -13,8 +13,8 @@ MOST_FACTORS = 28
 MOST_CALLS = 24_000
 """Python calls of that estimate."""
 
-MOST_TESTS_PER_KNOCK = 13
-"""Tests by likelihoods per knock: some of the oscillation after it are tested as well, each three times at most."""
+MOST_TESTS_PER_KNOCK = 6
+"""Tests by likelihoods per knock: some of the oscillation after it are tested as well, again where a window changes."""
 
 
 @pytest.fixture(scope="module")

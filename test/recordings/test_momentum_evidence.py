@@ -12,6 +12,7 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import Branches
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.kink_finder import KinkFinder
+from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import load_profile
 
@@ -114,3 +115,12 @@ def test_torques_that_say_something_else_do_no_harm(robot: RobotModel, fault: st
     assert found == pytest.approx(hits[: max(len(found), 1)], abs=2.5e-3)
     # Single wrong torques are mended, so that the others still tell.
     assert fault != "spike" or len(found) == len(hits)
+
+
+def test_zeros_are_no_torques(robot: RobotModel) -> None:
+    times, positions, efforts = recorded(robot, 0.3)
+    evidence = MomentumEvidence(robot)
+    evidence.know(Samples(times, positions, efforts, np.zeros_like(times)))
+    assert evidence.has_torques
+    evidence.know(Samples(times, positions, np.zeros_like(efforts), np.zeros_like(times)))
+    assert not evidence.has_torques

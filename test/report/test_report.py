@@ -3,6 +3,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -71,8 +72,8 @@ def test_figures_are_files_too(written):
     assert len(files) == 1 + 2 * 3
     for path in files:
         assert path.stat().st_size > 1000
-    assert {path.suffix for path in files[1:]} == {".png"}
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in files[1:])
+    assert {path.suffix for path in files[1:]} == {".svg"}
+    assert all(ElementTree.parse(path).getroot().tag.endswith("svg") for path in files[1:])
     assert not [path for path in files[0].parent.rglob("*") if path.name.endswith(".part")]
 
 
@@ -156,7 +157,7 @@ def test_without_model_and_estimate(make_analysis, tmp_path):
     analysis = replace(analysis, arms=(replace(analysis.arms[0], impacts=(bare,)),), ablation_groups=())
     files = write_report(analysis, tmp_path)
     text = files[0].read_text()
-    assert [path.name for path in files[1:]] == ["impact-001-velocities.png", "impact-001-positions.png"]
+    assert [path.name for path in files[1:]] == ["impact-001-velocities.svg", "impact-001-positions.svg"]
     assert "differentiated positions" in text and 'id="ablation"' not in text
     Page(text)
 

@@ -110,6 +110,7 @@ def test_a_start_that_fails_is_no_figure():
 def test_control_is_measured_in_each_mode_of_one_arm_and_of_two(capsys):
     result = bench(capsys, "control", "--cycles", "5", "--random-states", "30", "--seed", "2")
     assert result["cycles_of_each_regime"] == 5
+    assert 0.0 < result["law"]["processor_p50_us"] <= result["law"]["processor_p99_us"]
     for label in ("one_arm", "two_arms"):
         assert set(result[label]) == {"ante", "interim", "post"}
         for figures in result[label].values():

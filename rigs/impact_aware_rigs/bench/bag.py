@@ -34,6 +34,11 @@ _STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 _IMPACT_PERIOD = 60.0
 """One jump of the velocity per minute, so that windows are kept and impacts explained, s."""
 
+KNOCKED_MESSAGES, KNOCK_PERIOD = 5000, 0.42
+"""Messages of a short recording at 200 Hz, and the time between two knocks in it, s: the hardest 25 s to analyse."""
+
+Motion = Callable[[np.ndarray, RobotModel], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
 _DECODED = 200_000
 """Messages after which the slow per-message decoding has been measured well enough."""
 
@@ -67,6 +72,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         made = time.perf_counter() - started
         size = sum(file.stat().st_size for file in bag.iterdir())
         measured = {way: _measure(bag, way, options.robot) for way in ("raw", "decode", "analyze")}
+        knocked = Path(folder) / "knocked"
+        make_recording(knocked, robot, KNOCKED_MESSAGES, motion=_knocked, milliseconds=5)
+        knocks = _measure(knocked, "analyze", options.robot)
     raw, analysis = measured["raw"], measured["analyze"]
     per_second = raw["messages"] / raw["seconds"]
     whole = analysis["messages"] / analysis["seconds"]
@@ -86,18 +94,31 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "raw_peak_memory_megabytes": raw["peak_megabytes"],
         "impacts_made": int((options.messages * 1e-3 - 1.0) // _IMPACT_PERIOD),
         "impacts_found": analysis["impacts"],
+        "knocks_found": knocks["impacts"],
+        "knocks_processor_seconds": knocks["processor_seconds"],
     }
 
 
-def make_recording(bag: Path, robot: RobotModel, count: int, *, storage: str = "mcap") -> None:
-    """Write a recording of joints that swing, with a jump of the velocity once a minute.
+def make_recording(
+    bag: Path,
+    robot: RobotModel,
+    count: int,
+    *,
+    storage: str = "mcap",
+    motion: Motion | None = None,
+    milliseconds: int = 1,
+) -> None:
+    """Write a recording of a moving arm.
 
     Args:
         bag: Folder to make.
         robot: The arm.
-        count: Messages, 1 ms apart.
+        count: Number of messages.
         storage: `mcap` or `sqlite3`.
+        motion: Positions, velocities and torques at times, s; swinging joints with one jump a minute when None.
+        milliseconds: Time between two messages, ms.
     """
+    motion = motion or _motion
     store = get_typestore(Stores.ROS2_JAZZY)
     types = store.types
     joints, n = robot.joint_names, robot.n
@@ -113,10 +134,10 @@ def make_recording(bag: Path, robot: RobotModel, count: int, *, storage: str = "
         for begin in range(0, count, 10_000):
             index = np.arange(begin, min(begin + 10_000, count))
             rows = np.tile(np.frombuffer(template, dtype=np.uint8), (len(index), 1))
-            whole = 1_000_000 + index
+            whole = 1_000_000 + milliseconds * index
             rows[:, 4:8] = (whole // 1000).astype("<i4")[:, None].view(np.uint8)
             rows[:, 8:12] = (whole % 1000 * 1_000_000).astype("<u4")[:, None].view(np.uint8)
-            for offset, values in zip(offsets, _motion(index * 1e-3, robot), strict=True):
+            for offset, values in zip(offsets, motion(milliseconds * 1e-3 * index, robot), strict=True):
                 rows[:, offset : offset + 8 * n] = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
             for row, time_ns in zip(rows, (whole * 1_000_000).tolist(), strict=True):
                 writer.write(connection, time_ns, row.tobytes())
@@ -135,6 +156,22 @@ def _motion(times: np.ndarray, robot: RobotModel) -> tuple[np.ndarray, np.ndarra
     positions = np.round((0.5 * (low + high) + swing * np.sin(phase) + 0.3 * struck) / 1e-5) * 1e-5
     jump = 0.3 * np.where(hit > 0.0, (1.0 - hit) * np.exp(-hit), 0.0)
     return positions, 0.5 * swing * np.cos(phase) + jump, np.sin(phase)
+
+
+def _knocked(times: np.ndarray, robot: RobotModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities and torques of joints that swing slowly, are knocked often, and oscillate after it."""
+    generator = np.random.default_rng(3)
+    low, high = robot.limits.position_lower, robot.limits.position_upper
+    positions = 0.5 * (low + high) + 0.1 * np.sin(np.outer(times, np.linspace(0.8, 1.6, robot.n)))
+    for knock in np.arange(KNOCK_PERIOD, times[-1], KNOCK_PERIOD) + generator.uniform(-0.1, 0.1):
+        since = np.maximum(times - knock, 0.0)[:, None]
+        jump, turn = generator.uniform(-0.6, 0.6, robot.n), 2.0 * np.pi * generator.uniform(18.0, 40.0, robot.n)
+        positions += jump * (1.0 - np.exp(-12.0 * since)) / 12.0 * np.exp(-2.0 * since)
+        positions += 0.5 * jump / turn * np.exp(-0.05 * turn * since) * np.sin(turn * since)
+    positions += 1e-5 * generator.standard_normal(positions.shape)
+    torques = np.array([robot.gravity(posture) for posture in positions])
+    torques += 0.1 * generator.standard_normal(positions.shape)
+    return positions, np.gradient(positions, times, axis=0), torques
 
 
 def _measure(bag: Path, way: str, robot: str) -> dict[str, Any]:
@@ -167,11 +204,12 @@ def _decode(bag: Path, robot: str) -> dict[str, Any]:
 
 
 def _analyze(bag: Path, robot: str) -> dict[str, Any]:
-    started = time.perf_counter()
+    started, processor = time.perf_counter(), time.process_time()
     found = analyze([bag], AnalysisOptions(robot=robot, normal=(0.0, 0.0, 1.0)))
     return {
         "messages": found.messages,
         "seconds": time.perf_counter() - started,
+        "processor_seconds": time.process_time() - processor,
         "seconds_read": found.seconds_read,
         "impacts": len(found.impacts),
     }

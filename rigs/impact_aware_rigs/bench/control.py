@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from impact_aware.arrays import Array
 from impact_aware.control import ControlParameters, ControlSession, Mode
+from impact_aware.control.local_law import LawFollower, LawSource
 from impact_aware.control.regime import Regime
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Time the cycles, by number of arms, mode and regime.
+    """Time the cycles, by number of arms, mode and regime, and a law that a relay applies.
 
     Raises:
         InvalidInputError: No cycle to measure, or a negative number of random states.
@@ -69,6 +70,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         result[arms] = {}
         for mode in MODES:
             result[arms][mode.name.lower()] = figures(time_regimes(robot, arms, mode, args.cycles, args.seed))
+    result["law"] = law_times(robot, args.cycles)
     if args.random_states > 0:
         result["random_states"] = {
             "one_arm": _random(robot, 1, args.random_states, args.seed),
@@ -81,6 +83,25 @@ def _random(robot: RobotModel, arms: int, count: int, seed: int) -> dict[str, An
     label = f"random states, {arms} arm{'s' if arms > 1 else ''}"
     with tqdm(total=count, desc=label, unit="cycle", disable=not sys.stderr.isatty()) as bar:
         return random_cycles(robot, arms, count, seed, on_batch=bar.update)
+
+
+def law_times(robot: RobotModel, states: int) -> dict[str, float]:
+    """Processor time in which a relay applies the local law to a state, microseconds."""
+    session, posture = session_of(robot, "one_arm")
+    begin(session, Mode.ANTE, posture, 0.0)
+    source, follower, times = LawSource(session), LawFollower(robot), []
+    still = np.zeros_like(posture)
+    with no_garbage_collection():
+        for state in range(1, states + SETTLING + 1):
+            stamp = state * session.parameters.period
+            session.cycle(stamp, posture, still, effort=held(session, posture))
+            for law in source.laws():
+                follower.receive(law)
+            processor = time.thread_time()
+            follower.apply(posture, still, stamp)
+            times.append(time.thread_time() - processor)
+    p50, p99 = 1e6 * np.percentile(times[SETTLING:], [50, 99])
+    return {"processor_p50_us": float(p50), "processor_p99_us": float(p99)}
 
 
 class Timed:

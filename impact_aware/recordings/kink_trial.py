@@ -1,0 +1,132 @@
+"""Test of one instant in its window of samples: by the joints alone, and by the momentum where an arm is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.estimation.branch_model import TOUCHES, Branches, BranchModel
+from impact_aware.estimation.priors import RINGING_BAND
+from impact_aware.estimation.sample_noise import Noise
+from impact_aware.recordings.candidate import AGAIN, SURE, Candidate
+from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
+
+LEAST_BEFORE, LEAST_AFTER, LEAST_BETWEEN = 5, 4, 2
+"""Smallest numbers of samples before and after the instant, and between it and an earlier jump in the window."""
+
+SEARCH = 0.0075
+"""The instant is searched within this time and half a period of the candidate, s."""
+
+REFINED = 3e-3
+"""The time is refined within this time or 1.2 periods of the likeliest one, s."""
+
+
+@dataclass(eq=False)
+class KinkTrial:
+    """Evidence about one instant.
+
+    Attributes:
+        by_joints: Candidate with the evidence of the joints alone.
+        model: Model of that evidence.
+        search: First and last time at which the jump was searched, s.
+        near: Samples of the window.
+        noise: (n,) Standard deviation of the positions, rad.
+        response: `impulse_response` of `BranchModel`.
+        earlier: Earlier jumps within the window, s.
+        scales: (k,) Factors of the noise's variance in each sample.
+    """
+
+    by_joints: Candidate
+    model: BranchModel
+    search: tuple[float, float]
+    near: Samples
+    noise: Array
+    response: Array | None
+    earlier: list[float]
+    scales: Array
+    _by_momentum: tuple[Branches, BranchModel] | None = None
+
+    def candidate(self, sure: float, momentum: MomentumEvidence | None, *, refine: bool = False) -> Candidate:
+        """Candidate whose `sure` is given, with the evidence of the momentum where it counts.
+
+        Args:
+            sure: Log-odds that a jump needs here.
+            momentum: Evidence of the arm's momentum, where the arm is known.
+            refine: Whether the time is refined over all sizes of the model's parts.
+        """
+        found, model = replace(self.by_joints, sure=sure), self.model
+        # Without torques the momentum separates weak jumps from the oscillation after an earlier jump only.
+        if momentum is not None and (sure == AGAIN or (momentum.has_torques and found.gain > 0.0)):
+            explained, freed = self._explained(momentum)
+            found = replace(found, explained=explained, driven=bool(freed.pushes.any()))
+            model = model if found.told is found.branches else freed
+        if not refine:
+            return found
+        (low, high), period = self.search, found.period if not found.gap else 0.0
+        reach = max(REFINED, 1.2 * period, 0.5 * found.gap)
+        time, std = model.instant(max(low, found.instant - reach), min(high, found.instant + reach))
+        refined = replace(found.told, time=time, time_std=std)
+        return replace(found, branches=refined) if found.told is found.branches else replace(found, explained=refined)
+
+    def _explained(self, momentum: MomentumEvidence) -> tuple[Branches, BranchModel]:
+        if self._by_momentum is None:
+            low, high = self.search
+            search = (low, high, min(max(self.by_joints.branches.time, low), high))
+            given = (self.near, self.noise, self.response, RINGING_BAND, search, self.earlier, self.scales)
+            self._by_momentum = momentum.judge(*given)
+        return self._by_momentum
+
+
+def try_instant(
+    near: Samples,
+    noise: Noise,
+    instant: float,
+    response: Callable[[Array], Array | None],
+    period: float,
+    gap: tuple[float, float] | None = None,
+    earlier: list[float] | None = None,
+) -> KinkTrial | None:
+    """Test an instant by the joints alone.
+
+    Args:
+        near: Samples around it, from after all earlier jumps but those of `earlier`.
+        noise: Noise of the positions.
+        instant: s.
+        response: From a posture (n,) to `impulse_response` of `BranchModel`.
+        period: Time between two samples, s.
+        gap: First and last time of the gap in the samples that the instant is in, s.
+        earlier: Times of jumps before the instant within the window, in order, s.
+
+    Returns:
+        The evidence, or None where samples lack.
+    """
+    earlier = earlier or []
+    stamps, places = near.times, near.positions
+    # Begin of the samples between the last earlier jump, if there is one, and the instant.
+    first = int(np.searchsorted(stamps, earlier[-1] + TOUCHES[1] * period)) if earlier else 0
+    before = int(np.searchsorted(stamps, instant))
+    if before < LEAST_BEFORE or len(stamps) - before < LEAST_AFTER or before - first < LEAST_BETWEEN:
+        return None
+    search = SEARCH + 0.5 * period
+    inner = stamps[first + 1] if earlier else stamps[2]
+    low, high = gap or (instant - search, instant + search)
+    low, high = max(low, float(inner)), min(high, float(stamps[-3]))
+    if high <= low:
+        return None
+    early, late = first + (before - first) // 2, before + (len(stamps) - before) // 2
+
+    def mean_speed(first: int, last: int) -> Array:
+        return np.asarray((places[last] - places[first]) / (stamps[last] - stamps[first]))
+
+    speed = np.stack((mean_speed(first, before - 1), mean_speed(before, len(stamps) - 1)))
+    far = np.stack((mean_speed(first, early), mean_speed(late, len(stamps) - 1)))
+    white, jumps = noise.at(mean_speed(0, -1)), response(places[before])
+    scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
+    model = BranchModel(stamps, places, white, jumps, None, RINGING_BAND, earlier, scales)
+    branches = model.judge(low, high, min(max(instant, low), high))
+    length = 0.0 if gap is None else gap[1] - gap[0]
+    found = Candidate(instant, branches, speed, far, max(period, length), SURE, gap=length)
+    return KinkTrial(found, model, (low, high), near, white, jumps, earlier, scales)
