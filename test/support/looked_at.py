@@ -1,6 +1,6 @@
 """Pages, figures, texts and files of reports on hand-made data, as they are kept in `test/report/looked_at`,
-with those of campaigns in `test/experiments/campaign.txt`, markers in `test/markers/scenes.txt` and graphs of nodes in
-`test/bringup/graphs.txt`.
+with those of campaigns in `test/experiments/campaign.txt`, markers in `test/markers/scenes.txt`, graphs of nodes in
+`test/bringup/graphs.txt` and what launch files start in `test/launch/started.txt`.
 
 A test holds the reports against these files, so that a line which is no longer drawn, or is drawn elsewhere, does not
 go unseen. `PYTHONPATH=test/support python test/support/looked_at.py` writes them anew; open what changed before it is
@@ -17,6 +17,9 @@ from pathlib import Path
 
 import campaign_rows
 import graph_texts
+import launch_standin
+import launch_started
+import launch_texts
 import marker_scenes
 import matplotlib
 import numpy as np
@@ -168,6 +171,9 @@ if __name__ == "__main__":
     kept = {KEPT / name: text for name, text in texts().items()}
     kept |= {marker_scenes.KEPT: marker_scenes.scenes_text(), campaign_rows.KEPT: campaign_rows.reports()}
     kept[graph_texts.KEPT] = graph_texts.graphs_text()
+    if not launch_started.REAL:
+        launch_standin.install()
+    kept[launch_texts.KEPT] = launch_texts.started_text()
     for path, text in kept.items():
         path.write_text(text, encoding="utf-8")
         print(path)
