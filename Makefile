@@ -118,6 +118,12 @@ figures: enter  ## measure what docs/ claims (NAMES="predict dds", all: NAMES=al
 lock: enter  ## resolve environment/requirements.in to exact versions, for every pinned distribution
 	@$(enter) && python environment/lock.py jazzy kilted checks docs uv
 
+.PHONY: changelog export-msgs
+changelog: enter  ## write CHANGELOG.rst of both packages from CHANGELOG.md, for bloom
+	@$(enter) && python environment/release.py
+export-msgs: enter  ## put msg/ with its history on the branch impact_aware_msgs, and both repositories into build/release/*.repos
+	@$(enter) && python environment/release.py export-msgs
+
 .PHONY: clean
 clean:  ## remove what was built, but neither the environments nor the results
 	rm -rf build install log .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
