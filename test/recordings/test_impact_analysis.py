@@ -183,7 +183,7 @@ def same_impacts(first: Analysis, second: Analysis) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(robot: RobotModel) -> Recorded:
-    return record(robot, 4, 3.2)
+    return record(robot, 4, 2.0)
 
 
 @pytest.fixture(scope="module")
@@ -307,8 +307,8 @@ def test_samples_in_any_portions_give_the_same(recorded: Recorded) -> None:
 @pytest.mark.parametrize("together", [True, False])
 def test_two_arms_on_one_topic(robot: RobotModel, recorded: Recorded, tmp_path: Path, together: bool) -> None:
     """One message with both arms' joints, in another order than the model's, or one message for each in turns."""
-    other = record(robot, 9, 3.2, spoilt=False)
-    left = record(robot, 4, 3.2, spoilt=False)
+    other = record(robot, 9, 2.0, spoilt=False)
+    left = record(robot, 4, 2.0, spoilt=False)
     names = [[f"{side}_{joint}" for joint in robot.joint_names] for side in ("left", "right")]
     if together:
         both = Recorded(
@@ -648,9 +648,10 @@ def test_too_many_joints_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_detector_that_finds_thousands_does_not_fill_the_memory(
-    robot: RobotModel, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    robot: RobotModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(impact_finder, "MOST_IMPACTS", 1)
+    recorded = record(robot, 4, 3.2)
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
     arm = analyze([bag], options()).arms[0]
     assert len(arm.impacts) == 1
