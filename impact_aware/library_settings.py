@@ -37,7 +37,14 @@ def numba_without_files() -> Iterator[None]:
 
 
 def shield_process() -> None:
-    """Keep files of the current folder from configuring this process and those that it starts; call it first."""
+    """Keep files of the current folder from configuring this process and those that it starts; call it first.
+
+    Standard streams that whoever started the process closed are opened: a result would get their number, and what
+    libraries print would go into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))
     # Python takes no module from the current folder, and Fast DDS no profiles.
     os.environ.update(PYTHONSAFEPATH="1", SKIP_DEFAULT_XML_FILE="1")
     if os.path.lexists("matplotlibrc"):

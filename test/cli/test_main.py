@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from patience import LONGEST
+from small_recordings import URDF
 
 import impact_aware
 from impact_aware.cli import main as module
@@ -208,3 +210,14 @@ def test_what_is_printed_can_not_steer_a_terminal(subcommand, capsys):
     out, error = capsys.readouterr()
     assert out == r"arm\x1b]0;owned\x07\x1b[2J\u202e\r\x9b31m" + "\tcolumn\nnext line \u00e4\n"
     assert error.rstrip("\n").isprintable() and error.count("\n") == 1
+
+
+def test_a_command_without_standard_streams_writes_its_results(tmp_path):
+    """Whoever starts it may have closed them, and files that are opened later would get their numbers."""
+    rows = "".join(f"{0.001 * row},{0.001 * row},0\n" for row in range(300))
+    (tmp_path / "run.csv").write_text(f"time,q_elbow,q_wrist\n{rows}")
+    (tmp_path / "arm.urdf").write_text(URDF)
+    words = ("analyze", "run.csv", "--robot", "arm.urdf", "--out", "out", "--no-report")
+    script = ["bash", "-c", 'exec "$@" <&- >&- 2>&-', "bash", sys.executable, "-P", "-m", "impact_aware.cli.main"]
+    assert subprocess.run([*script, *words], cwd=tmp_path, timeout=LONGEST).returncode == 0
+    assert json.loads((tmp_path / "out" / "analysis.json").read_text())
