@@ -79,9 +79,6 @@ def test_a_number_is_as_the_page_of_parameters_says(name):
 
 def test_modes_and_solver_states_have_the_numbers_of_the_message():
     text = (ROOT / "msg" / "msg" / "ControllerState.msg").read_text(encoding="utf-8")
-    assert {mode.name: mode.value for mode in Mode} == {
-        name: int(number) for name, number in re.findall(r"MODE_(\w+) = (\d)", text)
-    }
-    words = {"solved": "SOLVED", "solved with softened bounds": "SOFTENED", "failed": "FAILED", "out of steps": "CUT"}
-    found = re.findall(r"(\d) ([a-z ]+)", re.search(r"solver_status\s*# (.*)", text)[1])
-    assert {status.name: status.value for status in QpStatus} == {words[name]: int(number) for number, name in found}
+    for kind, prefix in ((Mode, "MODE"), (QpStatus, "SOLVER")):
+        stated = re.findall(rf"uint8 {prefix}_(\w+) = (\d)", text)
+        assert {own.name: own.value for own in kind} == {name: int(number) for name, number in stated}
