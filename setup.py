@@ -8,6 +8,7 @@ HERE = Path(__file__).resolve().parent
 NODES = (
     "bag_recorder",
     "command_watchdog",
+    "graph_probe",
     "impact_detector",
     "impact_markers",
     "jump_predictor",

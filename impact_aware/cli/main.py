@@ -37,7 +37,7 @@ SUBCOMMANDS = {
     "identify": ("impact_aware.cli.identify", "identify friction, inertia, restitution or contact parameters"),
     "touch-surface": ("impact_aware.cli.touch_surface", "measure a fixed surface from three or more gentle taps"),
     "new-robot": ("impact_aware.cli.new_robot", "write a minimal profile for an arm of which there is a URDF"),
-    "check-host": ("impact_aware.cli.check_host", "check this machine for a loop at 1 kHz"),
+    "doctor": ("impact_aware.cli.doctor", "check the ROS graph, joint states, and this machine for a loop at 1 kHz"),
     "tune-detector": ("impact_aware.cli.tune_detector", "learn a detector's parameters from an impact-free recording"),
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
 }

@@ -21,7 +21,7 @@ CASES = [
     ["campaign", "hit-and-push", "--repeats", "1e20"],
     ["campaign", "hit-and-push", "--seed", "\u0661"],
     ["validate", "--trials", "-5"],
-    ["check-host", "--seconds", "inf"],
+    ["doctor", "--seconds", "inf"],
     ["demo", "hit-and-push", "--timeout", "nan"],
 ]
 

@@ -30,7 +30,7 @@ LEFT = {
     r"touch-surface|analyze hit": "needs a recording of taps: test/cli/test_touch_surface.py makes one",
     r"analyze (results|trial_01)": "needs the demo's recording: test/report and test/recordings make one",
     r"render": "needs the demo's recording: test/cli/test_render.py makes one",
-    r"check-host": "looks at a network card of yours: test/cli/test_check_host.py makes machines",
+    r"doctor": "looks at your machine and graph: test/cli/test_doctor.py makes both",
     r"bench|faults|identify (plan|inertia)": "takes minutes: test/rigs and test/cli run small ones",
 }
 """Commands that are only parsed, and why."""

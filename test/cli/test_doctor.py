@@ -139,10 +139,17 @@ def test_wake_ups_are_measured_and_the_scheduling_is_given_back():
 
 
 def test_the_command_prints_every_finding_and_ends_with_what_is_to_do(capsys):
-    status = main(["check-host", "--seconds", "0", "--json"])
+    status = main(["doctor", "--listen", "0", "--seconds", "0", "--json"])
     told = json.loads(capsys.readouterr().out)
     assert status == (1 if told["to_do"] else 0)
     assert told["to_do"] == sum(bool(own["advice"]) for own in told["findings"])
-    main(["check-host", "--seconds", "0"])
+    main(["doctor", "--listen", "0", "--seconds", "0"])
     words = {line.split()[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")}
     assert words <= {"ok", "to", "unknown"}
+
+
+def test_the_graph_is_looked_at_by_a_node_in_the_domain_of_the_shell(ros_domain, capsys):
+    status = main(["doctor", "--seconds", "0", "--listen", "0.5", "--json"])
+    found = {own["name"]: own for own in json.loads(capsys.readouterr().out)["findings"]}
+    assert status == 1 and found["ROS domain"]["found"].startswith(f"{ros_domain}, by rmw_")
+    assert "is the robot's driver running there?" in found["/joint_states"]["advice"]

@@ -1,0 +1,79 @@
+"""`impact-aware doctor`: what stands in the way of this graph, and of a control loop on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from impact_aware.bringup.host_check import Finding, look_at_host, measure_jitter
+from impact_aware.bringup.middleware import MissingRosError
+from impact_aware.bringup.node_spec import NodeSpec
+from impact_aware.bringup.processes import NodeProcess, end_processes
+from impact_aware.cli.options import add_options
+from impact_aware.cli.output import show
+from impact_aware.parameters import Options, described
+from impact_aware.ranges import Range
+
+PATIENCE = 20.0
+"""Time that the node has to start and to end, s."""
+
+_WORDS = {"": "ok", None: "unknown"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions(Options):
+    """What is looked at."""
+
+    joint_states: str = described("joint_states", "topic of the arm's states")
+    robot: str = described("", "profile whose joints are looked for")
+    listen: float = described(3.0, "time for which the graph is looked at, or 0", within=Range(0.0, 60.0, "s"))
+    network_card: str = described("", "card to the arm, such as eth1")
+    seconds: float = described(5.0, "time for which wake-ups are measured, or 0", within=Range(0.0, 3600.0, "s"))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_options(parser, DoctorOptions)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look, measure, print; the exit status is 1 when there is something to do."""
+    findings = look_at_graph(args.joint_states, args.robot, args.listen) if args.listen else []
+    findings += look_at_host(args.network_card)
+    if args.seconds:
+        findings.append(measure_jitter(args.seconds))
+    to_do = sum(bool(own.advice) for own in findings)
+    show(args, {"to_do": to_do, "findings": [vars(own) for own in findings]}, lambda: _table(findings))
+    return 1 if to_do else 0
+
+
+def look_at_graph(joint_states: str, robot: str, seconds: float) -> list[Finding]:
+    """What the node `graph_probe` finds in `seconds`, s; one finding of unknown outcome where it can't run."""
+    parameters = {"joint_states": joint_states, "robot": robot, "seconds": max(seconds, 0.5)}
+    spec = NodeSpec("graph_probe", "graph_probe", parameters=parameters)
+    with tempfile.TemporaryDirectory(prefix="impact_aware_") as folder:
+        try:
+            process = NodeProcess(spec, dict(os.environ), Path(folder), talk=True)
+        except MissingRosError as error:
+            return [Finding("ROS graph", str(error), None)]
+        try:
+            process.process.wait(seconds + PATIENCE)
+        except subprocess.TimeoutExpired:
+            end_processes([process])
+        process.close()
+        found = [Finding(**line) for line in process.read_lines()]
+        return found or [Finding("ROS graph", process.log.read_text(errors="replace").strip() or "no answer", None)]
+
+
+def _table(findings: list[Finding]) -> str:
+    lines = []
+    for own in findings:
+        lines.append(f"{_WORDS.get(own.advice, 'to do'):9s}{own.name}: {own.found}")
+        if own.advice:
+            lines += textwrap.wrap(own.advice, 110, initial_indent=9 * " ", subsequent_indent=9 * " ")
+    return "\n".join(lines)
