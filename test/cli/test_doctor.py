@@ -148,6 +148,7 @@ def test_the_command_prints_every_finding_and_ends_with_what_is_to_do(capsys):
     assert words <= {"ok", "to", "unknown"}
 
 
+@pytest.mark.dds
 def test_the_graph_is_looked_at_by_a_node_in_the_domain_of_the_shell(ros_domain, capsys):
     status = main(["doctor", "--seconds", "0", "--listen", "0.5", "--json"])
     found = {own["name"]: own for own in json.loads(capsys.readouterr().out)["findings"]}
