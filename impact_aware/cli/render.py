@@ -1,4 +1,4 @@
-"""`impact-aware render BAG`: what RViz would show of a recording at one time, as a PNG, without ROS or a screen."""
+"""`impact-aware render BAG`: what RViz would show of a recording, as a PNG, or in slow motion as a GIF."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from impact_aware.cli.options import add_options
-from impact_aware.cli.output import plain, show
+from impact_aware.cli.output import plain, progress, show
 from impact_aware.errors import InvalidInputError
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.bag import Bag
@@ -34,11 +34,14 @@ class PictureOptions(Options):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_options(parser, PictureOptions)
-    parser.epilog = "--out takes a .png file here too; without it, BAG's name.png is written to the current folder."
+    parser.epilog = (
+        "--out takes a .png file here too, or a .gif file for the impact in slow motion; "
+        "without it, BAG's name.png is written to the current folder."
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw the picture.
+    """Draw the picture or the moving one.
 
     Raises:
         InvalidInputError: Another kind of file, one that exists, a time outside the recording, an unknown view.
@@ -50,10 +53,19 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInputError("--out", str(path), "a file that does not exist yet, or --force")
     with Bag(args.bag) as bag:
         scene = read_scene(bag, time=args.time, robot=args.robot)
-    try:
-        draw_scene(scene, path, view=args.view, title=args.title)
-    except OSError as error:
-        raise InvalidInputError("--out", str(path), f"a file that can be written ({error.strerror})") from error
+        try:
+            if path.suffix.lower() == ".gif":
+                # Imported here, because a picture alone needs none of it.
+                from impact_aware.render.movie import FRAMES, draw_movie
+
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with progress(total=FRAMES, desc="frames", leave=False) as bar:
+                    words = {"view": args.view, "title": args.title, "robot": args.robot}
+                    draw_movie(bag, path, scene, **words, on_frame=bar.update)
+            else:
+                draw_scene(scene, path, view=args.view, title=args.title)
+        except OSError as error:
+            raise InvalidInputError("--out", str(path), f"a file that can be written ({error.strerror})") from error
     show(args, summary(scene, path), lambda: _text(scene, path))
     return 0
 
@@ -70,17 +82,17 @@ def output_file(out: Path | None, bag: Path) -> Path:
     """The picture's path: `out` itself, or named after the recording in the folder `out`.
 
     Raises:
-        InvalidInputError: A file that is no .png.
+        InvalidInputError: A file that is no .png and no .gif.
     """
     # A recording is mostly called bag, and the folder around it says what it is about.
     whole = Path(os.path.realpath(bag))
     name = next((path.stem for path in (whole, *whole.parents) if path.stem not in ("bag", "")), "scene")
     if out is None:
         return Path(f"{name}.png")
-    if out.suffix.lower() == ".png":
+    if out.suffix.lower() in (".png", ".gif"):
         return out
     if out.suffix and not out.is_dir():
-        raise InvalidInputError("--out", str(out), "a .png file or a folder")
+        raise InvalidInputError("--out", str(out), "a .png file, a .gif file, or a folder")
     return out / f"{name}.png"
 
 

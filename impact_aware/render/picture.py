@@ -56,6 +56,9 @@ ORIGINS = {
 }
 
 
+Drawn = list[tuple[RecordedArm, Marker]]
+
+
 @figure_settings()
 def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso", title: str = "") -> Path:
     """Write the picture as PNG; an existing file is replaced.
@@ -69,14 +72,43 @@ def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso", tit
     Raises:
         InvalidInputError: An unknown view.
     """
-    azimuth, elevation = view_direction(view)
+    drawn = drawn_markers(scene)
+    figure = scene_figure(scene, drawn, corners_of(scene, drawn), view, title)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, partial(figure.savefig, format="png", dpi=DPI, pil_kwargs={"optimize": True}))
+    return path
+
+
+def drawn_markers(scene: RecordedScene) -> Drawn:
+    """Markers of the scene that are drawn in space, each with its arm; a scene gives them once."""
     drawn = [(arm, marker) for arm in scene.arms for group in arm.scene.take_changes().values() for marker in group]
-    drawn = [(arm, marker) for arm, marker in drawn if _item(marker) not in CHART_ITEMS]
+    return [(arm, marker) for arm, marker in drawn if _item(marker) not in CHART_ITEMS]
+
+
+def corners_of(scene: RecordedScene, drawn: Drawn) -> Array:
+    """Points (m, 3) that the large picture must show, m."""
+    corners = [robot.reshape(-1, 3) for robot in _robots(scene)]
+    corners += [placed(points, _pose_of(arm, marker)) for arm, marker in drawn for points in _extent(marker)]
+    return np.concatenate(corners) if corners else np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
+
+
+def scene_figure(scene: RecordedScene, drawn: Drawn, corners: Array, view: str, title: str) -> Figure:
+    """Figure of a scene; call within `figure_settings`.
+
+    Args:
+        scene: What a recording shows at one time.
+        drawn: Its markers, as of `drawn_markers`.
+        corners: (m, 3) Points that the large picture shows, m.
+        view: As of `draw_scene`.
+        title: As of `draw_scene`.
+    """
+    azimuth, elevation = view_direction(view)
     impacts = [(arm, impact) for arm in scene.arms if (impact := arm.scene.impact) is not None]
     figure = Figure(figsize=SIZE, dpi=DPI)
     FigureCanvasAgg(figure)
     wide = not impacts
-    _scene_view(figure, (0.01, 0.13, 0.98 if wide else 0.62, 0.755), scene, drawn, azimuth, elevation)
+    _scene_view(figure, (0.01, 0.13, 0.98 if wide else 0.62, 0.755), scene, drawn, corners, azimuth, elevation)
     single = len(impacts) == 1
     for row, (arm, impact) in enumerate(impacts):
         near = (0.62, 0.46, 0.37, 0.42) if single else (0.635 + 0.18 * row, 0.52, 0.175, 0.33)
@@ -87,10 +119,16 @@ def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso", tit
     figure.text(0.015, 0.965, title or _title(scene), fontsize=15, fontweight="bold", va="center")
     figure.text(0.015, 0.943, _subtitle(scene), fontsize=10.5, color="0.25", va="top", linespacing=1.35)
     _legend(figure, {_item(marker) for _, marker in drawn}, scene)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, partial(figure.savefig, format="png", dpi=DPI, pil_kwargs={"optimize": True}))
-    return path
+    return figure
+
+
+def _robots(scene: RecordedScene) -> list[Array]:
+    """Triangles (m, 3, 3) of each robot that is known, m."""
+    return [
+        placed(arm.shape.triangles(arm.robot, arm.q), arm.base)
+        for arm in scene.arms
+        if arm.robot is not None and arm.q is not None
+    ]
 
 
 def _item(marker: Marker) -> str:
@@ -107,26 +145,19 @@ def _scene_view(
     figure: Figure,
     rectangle: Rectangle,
     scene: RecordedScene,
-    drawn: list[tuple[RecordedArm, Marker]],
+    drawn: Drawn,
+    corners: Array,
     azimuth: float,
     elevation: float,
 ) -> None:
-    robots = [
-        placed(arm.shape.triangles(arm.robot, arm.q), arm.base)
-        for arm in scene.arms
-        if arm.robot is not None and arm.q is not None
-    ]
-    corners = [robot.reshape(-1, 3) for robot in robots]
-    corners += [placed(points, _pose_of(arm, marker)) for arm, marker in drawn for points in _extent(marker)]
-    every = np.concatenate(corners) if corners else np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
-    low, high = every.min(axis=0), every.max(axis=0)
+    low, high = corners.min(axis=0), corners.max(axis=0)
     target = 0.5 * (low + high)
     camera = Camera(target, 0.5 * float(np.linalg.norm(high - low)), azimuth, elevation)
-    axes, canvas = _panel(figure, rectangle, camera, every)
+    axes, canvas = _panel(figure, rectangle, camera, corners)
     for color, width, lines in _floor(low, high):
         for start, end in lines:
             canvas.add(ribbon(start, end, width, camera.eye), color, lit=False)
-    for robot in robots:
+    for robot in _robots(scene):
         canvas.add(robot, LINK)
     _add_markers(canvas, [(_pose_of(arm, marker), marker) for arm, marker in drawn])
     _show(axes, canvas)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
 from impact_aware.recordings.bag import Bag
-from impact_aware.render import read_scene
+from impact_aware.render import movie, read_scene
 from impact_aware.robot import RobotModel
 
 MESSAGES = Path(__file__).resolve().parents[2] / "msg" / "msg"
@@ -179,6 +180,23 @@ def test_a_picture_that_is_there_is_not_replaced_unless_forced(recording, tmp_pa
 
 
 @pytest.mark.slow
+def test_a_gif_shows_the_time_around_the_impact(recording, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(movie, "FRAMES", 3)
+    path = tmp_path / "hit.gif"
+    assert main(["render", str(recording), "--out", str(path)]) == 0
+    with Image.open(path) as animation:
+        assert (animation.n_frames, animation.info["loop"], animation.width) == (3, 0, movie.WIDTH)
+        frames = []
+        for place in range(3):
+            animation.seek(place)
+            assert animation.info["duration"] == round(1e3 * movie.FRAME_TIME)
+            frames.append(np.asarray(animation.convert("RGB"), dtype=float))
+    # The arm moves on, and the impact appears.
+    assert all(np.abs(later - earlier).mean() > 1.0 for earlier, later in pairwise(frames))
+    assert main(["render", str(recording), "--out", str(path)]) == 2
+    assert "--out" in capsys.readouterr().err
+
+
 def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, capsys):
     status, said, _ = run(capsys, str(recording), "--out", str(tmp_path / "new"), "--time", "1.0")
     assert status == 0
@@ -194,7 +212,7 @@ def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, c
         (("--view", "0,90.5"), "--view: got '0,90.5', expected an elevation"),
         (("--robot", "pandaa"), "robot: got 'pandaa', expected one of"),
         (("--robot", "kuka_lwr4"), "--robot: got kuka_lwr4 with joints such as"),
-        (("--out", "picture.jpg"), "--out: got picture.jpg, expected a .png file or a folder"),
+        (("--out", "picture.jpg"), "--out: got picture.jpg, expected a .png file, a .gif file, or a folder"),
     ],
 )
 def test_what_can_not_be_drawn_is_one_clear_line(recording, tmp_path, monkeypatch, capsys, words, message):

@@ -23,6 +23,7 @@ ROSDEP_NAMES = {
     "jinja2": "python3-jinja2",
     "markupsafe": "python3-jinja2",  # which depends on it
     "matplotlib": "python3-matplotlib",
+    "PIL": "python3-matplotlib",  # which depends on it
     "mujoco": "python3-mujoco-pip",
     "numba": "python3-numba",
     "numpy": "python3-numpy",
@@ -40,6 +41,7 @@ PYPI_NAMES = {
     "coal": "pin",
     "markupsafe": "jinja2",
     "mpl_toolkits": "matplotlib",
+    "PIL": "matplotlib",
     "pinocchio": "pin",
     "yaml": "PyYAML",
 }
