@@ -53,7 +53,8 @@ class Bench:
 
     def beat(self, state: int, detail: str = "") -> None:
         self.count += 1
-        self.node._link._on_heartbeat(Heartbeat(session=7, count=self.count, state=state, detail=detail))
+        heartbeat = Heartbeat(session=7, count=self.count, state=state, detail=detail)
+        self.node._connections._watchdog._on_heartbeat(heartbeat)
 
     def activate(self) -> TransitionCallbackReturn:
         return self.node.trigger_activate()
@@ -119,8 +120,8 @@ def test_a_motion_ends_when_the_watchdog_says_so(bench, state):
 def test_a_motion_ends_when_the_watchdog_is_silent(bench):
     bench.beat(WORKING)
     assert bench.activate() is SUCCESS
-    bench.node._link._timeout = -1.0
-    bench.node._link._look()
+    bench.node._connections._watchdog._timeout = -1.0
+    bench.node._connections._watchdog._look()
     bench.state()
     assert bench.node._session.safe_reason[0] is SafeReason.WATCHDOG
 
