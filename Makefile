@@ -118,6 +118,10 @@ figures: enter  ## measure what docs/ claims (NAMES="predict dds", all: NAMES=al
 lock: enter  ## resolve environment/requirements.in to exact versions, for every pinned distribution
 	@$(enter) && python environment/lock.py jazzy kilted checks docs uv
 
+.PHONY: parameters
+parameters: enter  ## write docs/parameters.md from the settings of the nodes
+	@$(enter) && python -m impact_aware.nodes.ros.parameter_page > build/parameters.md && mv build/parameters.md docs/parameters.md
+
 .PHONY: changelog export-msgs
 changelog: enter  ## write CHANGELOG.rst of both packages from CHANGELOG.md, for bloom
 	@$(enter) && python environment/release.py

@@ -13,7 +13,7 @@ EXCESS = 1.5
 """Torque over an arm's limit, as a factor, at which a command is none of a controller that keeps to its limits."""
 
 LONGEST_LOOK = 2.5
-"""Most of the time between two looks that counts as silence, in their periods: who was held up could not hear."""
+"""Upper bound of the silence that one check adds, in check periods: a check that was delayed could not receive."""
 
 
 class Silence:
@@ -27,10 +27,10 @@ class Silence:
     """
 
     def __init__(self, period: float) -> None:
-        """Nothing is waited for yet.
+        """Start without a silence.
 
         Args:
-            period: Between two looks, s.
+            period: Time between two checks, s.
         """
         self._longest = LONGEST_LOOK * period
         self._looked = math.nan

@@ -24,7 +24,7 @@ class Settling:
     """
 
     def __init__(self, arms: int) -> None:
-        """At rest where they are wanted."""
+        """Start with displacements and rates of zero."""
         self.left, self._expected = np.zeros((arms, 3, 4)), np.full((arms, 4), np.nan)
         self.rows = self.left.reshape(-1, 4)
 

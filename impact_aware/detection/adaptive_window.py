@@ -189,7 +189,7 @@ class AdaptiveWindowDetector(WindowedDetector):
         self._candidate_bridged = steps > 1
 
     def _grows(self) -> bool:
-        """Tell whether some prediction that failed first fails by more now, made from the same window."""
+        """Return whether a residual of the same window has grown since it first exceeded its threshold."""
         rows = self._candidate_rows + self._window_count * self._candidate_age
         known = rows < len(self._confirming_tests)
         rows, joints, then = rows[known], self._candidate_joints[known], self._candidate_errors[known]

@@ -87,7 +87,7 @@ class ExpectedJump:
 
 
 class ImpactWatch:
-    """A detector with what asks about its impacts.
+    """Impact detector with the classifiers of its events: expectation, contact loss, completion, ringing.
 
     Attributes:
         detector: Finds them.

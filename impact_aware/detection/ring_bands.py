@@ -1,4 +1,4 @@
-"""Was the arm hit where few samples are known of a swing: a test that asks at which frequency every joint rings.
+"""Test for an impact at low sampling rates, by oscillations in narrow frequency bands of each joint.
 
 At 200 Hz a period of a joint's swing is four to twenty samples. A motion of every frequency could do nearly anything
 from one sample to the next, and hides a hit; one of few frequencies can't. So every joint's newest positions are

@@ -266,9 +266,9 @@ class RingingTest:
         return np.asarray((self._noise > self._limits[:, None] * amplitude).sum(axis=0))
 
     def _repair(self, found: _Estimates) -> bool:
-        """Replace the last sample but two where it is wrong and not one of a hit, by what the others tell of it.
+        """Replace the third newest sample by its prediction from the others where it is an outlier.
 
-        It is one of a hit where a hit explains more.
+        It is none where an impact explains it better.
         """
         error = found.values[-_LATER]
         if not (error**2 > self.parameters.limit**2 * found.variances[-_LATER]).any():

@@ -47,7 +47,7 @@ FAR_BETTER = 13.8
 """Fall of chi-square for two more parameters that chance gives once in a thousand."""
 
 REACH = 0.5
-"""Spread of where a tool may be touched around its frame, m: holds what the jumps don't tell."""
+"""Standard deviation of the prior of the contact point around the tool frame, m, along what no jump determines."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -213,7 +213,7 @@ class Whitened:
     misfit: float
 
     def whitened(self, columns: Array) -> Array:
-        """What the factor makes of other columns, less what is not known."""
+        """Whiten columns (k, m) and project the regressors with a flat prior out of them."""
         white = solve_triangular(self.factor, columns, lower=True, check_finite=False)
         return np.asarray(white - self.basis @ (self.basis.T @ white))
 

@@ -126,7 +126,7 @@ class LawInput(ArmInput):
         node.create_subscription(message_class(LAW_TYPE), arm.topic(LAW_TOPIC), self._receive, COMMAND_QOS)
 
     def is_new(self, now: float) -> bool:
-        """Whether there is a law: whoever applies it waits for none."""
+        """Return whether a law has been received; it is applied in every cycle from then on."""
         return self.begun
 
     def silence(self, now: float) -> float:

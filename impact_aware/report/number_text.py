@@ -9,7 +9,7 @@ UNKNOWN = "–"
 
 
 def number_text(value: float | None, digits: int) -> str:
-    """With a real minus sign; a minus before nothing but zeros says nothing, and is left out."""
+    """Format a number with fixed digits and a typographic minus; -0.00 becomes 0.00, an unknown value `UNKNOWN`."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     text = f"{value:.{digits}f}"

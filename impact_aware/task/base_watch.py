@@ -74,7 +74,7 @@ class BaseWatch:
             self.problem = f"{self._name} is not known: {why}"
 
     def look(self, pose: pin.SE3, time: float) -> None:
-        """TF has it at `pose` of the task's frame, at `time`, s; 0 for ever."""
+        """Take the base's pose in the task's frame from TF; `time` is its stamp, s, 0 for a static transform."""
         present = self._still(pose, time)
         if present is None:
             return

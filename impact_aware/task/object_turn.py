@@ -19,7 +19,7 @@ STANDS = np.radians(3.0)
 
 
 class ObjectTurn:
-    """Mean orientation of an object over the last while, whichever of its equal orientations was told of it.
+    """Mean orientation of an object over a recent window, up to the symmetries of its shape.
 
     Attributes:
         shape: Of the object; a cube until somebody knows better.

@@ -157,7 +157,7 @@ class ObjectWatch:
         return True
 
     def _jumped(self, time: float, position: Array) -> bool:
-        """Too far from the last one to be true; those that follow and agree with each other are, in the end."""
+        """Return whether a pose is an outlier beside the last one; several that agree with each other are accepted."""
         if not self._limits.object_jump_limit or not self._seen:
             return False
         if not self._too_far(self._seen[-1], time, position):

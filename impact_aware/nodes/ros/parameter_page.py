@@ -32,7 +32,7 @@ def page() -> str:
     lines = [
         "# Parameters of the nodes",
         "",
-        "Made by `python -m impact_aware.nodes.ros.parameter_page`; a test keeps it up to date. All parameters are",
+        "Made by `make parameters`; a test keeps it up to date. All parameters are",
         "read at the start, those marked `tunable` also while the arms hold. `config/single_arm.yaml` is where the",
         "launch files take theirs from.",
     ]
