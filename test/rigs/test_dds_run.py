@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.faults import dds
 from impact_aware_rigs.faults.dds import REST_WITHIN, DdsRun
 from impact_aware_rigs.graph_run import GraphRun
 
@@ -240,3 +241,36 @@ def test_who_died_by_itself_is_named_and_a_plant_that_gave_up_lockstep():
     run.graph.processes["rs_controller"].running = False
     run._check_alive()
     assert run.failures == []
+
+
+@pytest.mark.parametrize("spoilt", [0, 1, 5])
+def test_a_start_before_there_is_a_fault_is_repeated_once(monkeypatch, spoilt):
+    made = []
+
+    class Started(Graph):
+        def __init__(self, domain=None):
+            super().__init__({})
+            made.append(self)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_error):
+            pass
+
+        def start(self, *nodes, listener=False):
+            pass
+
+        def wait(self, condition, patience, period=0.01):
+            return len(made) > spoilt
+
+    monkeypatch.setattr(dds, "GraphRun", Started)
+    run = dds.DdsRun("nan", 0)
+    for name, answer in (("_strike", None), ("_watch", ("right", 0.1)), ("_held", None), ("_recover", "reset")):
+        monkeypatch.setattr(run, name, lambda *_given, answer=answer: answer)
+    monkeypatch.setattr(run, "_shares", lambda: (0.5, 0.5))
+    monkeypatch.setattr(run, "_check_alive", lambda: None)
+    result = run.run()
+    assert result["starts"] == min(spoilt + 1, dds.MOST_STARTS)
+    assert result["outcome"] == ("right" if spoilt < 2 else "")
+    assert [failure.startswith("no motion") for failure in result["failures"]] == ([True] if spoilt >= 2 else [])
