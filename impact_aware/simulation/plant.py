@@ -217,6 +217,11 @@ class MujocoPlant:
         """The pairs (arm, `object` or `table`) whose tools were in contact at the last look."""
         return tuple((arm, partner) for arm, partner, link in self._observer.touching if not link)
 
+    @property
+    def link_touches(self) -> tuple[tuple[str, str, str], ...]:
+        """The triples (arm, `object` or `table`, link) of links other than the tool in contact at the last look."""
+        return tuple(touch for touch in self._observer.touching if touch[2])
+
     def open_viewer(self) -> SceneViewer:
         """Open a window that shows this plant at each call of its `show`.
 

@@ -233,3 +233,15 @@ def test_the_command_prints_one_object_and_refuses_nonsense_in_one_line(capsys):
     assert "dance" in capsys.readouterr().err
     assert main(["faults", "--list"]) == 0
     assert "slow_source" in capsys.readouterr().out
+
+
+def test_no_link_is_put_into_the_table():
+    trial = HeldTrial(FaultBench(2), Trial("moved_while_held", "interim", 92001, "local_law"))
+    plant = trial.plant
+    plant.reset(trial.bench.start + trial.moved)
+    plant.step(None)
+    assert not plant.link_touches
+    # By the whole amount that was drawn, two links of the wrist would be in it.
+    plant.reset(trial.bench.start + trial.moved / 0.8)
+    plant.step(None)
+    assert {(arm, partner) for arm, partner, _ in plant.link_touches} == {("left", "table")}

@@ -85,7 +85,7 @@ class HeldTrial(AnyTrial):
         tools = [self.plant.tool_placement(name).translation for name in self.plant.robots]
         apart = math.inf if len(tools) == 1 else float(np.linalg.norm(tools[0] - tools[1]))
         high = bool(np.all(self._heights() > lowest))
-        return high and apart > APART and not self.plant.touching
+        return high and apart > APART and not (self.plant.touching or self.plant.link_touches)
 
     def run(self) -> TrialResult:
         """Hold, move, let torque control return, and see how fast and how far the arms go."""
