@@ -67,7 +67,7 @@ class Candidate:
     gap: float = 0.0
 
     @property
-    def told(self) -> Branches:
+    def strongest(self) -> Branches:
         """Source of the strongest evidence for a jump: joints one by one, the momentum, or the torques."""
         left, explained = self.unexplained, self.explained
         if left is not None:
@@ -80,12 +80,12 @@ class Candidate:
         """Logarithm of how much more likely a jump makes the samples than anything smooth."""
         if self.unexplained is not None:
             return self.unexplained.gain
-        return self.told.kink - max(max(each.step, each.smooth, each.spoilt) for each in self._views)
+        return self.strongest.kink - max(max(each.step, each.smooth, each.spoilt) for each in self._views)
 
     @property
     def over_step(self) -> float:
         """The same than a step of the command that elastic joints pass on."""
-        return self.told.kink - max(each.carried for each in self._views)
+        return self.strongest.kink - max(each.carried for each in self._views)
 
     @property
     def step_gain(self) -> float:
@@ -114,24 +114,24 @@ class Candidate:
     def time_std(self) -> float:
         """Standard error of the time of a jump, s."""
         least = np.hypot(LEAST_TIME_STD, LEAST_TIME_SHARE * self.period)
-        return float(np.hypot(self.told.time_std, least))
+        return float(np.hypot(self.strongest.time_std, least))
 
     @property
     def largest_jump(self) -> float:
         """Jump of any joint that the samples allow, two standard errors included, rad/s."""
-        return float((np.abs(self.told.jump) + 2.0 * self.told.jump_std).max())
+        return float((np.abs(self.strongest.jump) + 2.0 * self.strongest.jump_std).max())
 
     @property
     def is_jump(self) -> bool:
         """Whether the velocity has jumped."""
         if self.refuted or self.unexplained is not None:
             return not self.refuted
-        told = self.told
-        size = np.abs(told.jump)
+        strongest = self.strongest
+        size = np.abs(strongest.jump)
         share = 1.0 if self.sure == SURE else 0.5
         if self.over_step < OVER_STEP:
             return False
         if self.gain < self.sure or size.max() < max(SMALLEST, share * STEEPEST * self.period):
             return False
         # An oscillation that begins shares the jump with it, so that neither is known well while both are certain.
-        return self.gain > CERTAIN or bool((size > SIZE * told.jump_std).any())
+        return self.gain > CERTAIN or bool((size > SIZE * strongest.jump_std).any())

@@ -143,7 +143,7 @@ def find_causes(
 
 def _accelerates_on(find: Find, setting: Setting) -> Answer | None:
     candidate = find.candidate
-    jump, (before, after) = candidate.told.jump, candidate.speed
+    jump, (before, after) = candidate.strongest.jump, candidate.speed
     if np.abs(before).max() < REST and after @ jump > GOES_ON * (jump @ jump):
         return Answer("motion_start", "the arm rests before it and goes on to accelerate in the direction of the jump")
     return None
@@ -219,7 +219,7 @@ def _answered(find: Find, answer: Answer) -> Find:
 
 
 def _jump_in_words(candidate: Candidate, joint_names: Sequence[str]) -> str:
-    branches = candidate.told
+    branches = candidate.strongest
     joint = int(np.argmax(np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)))
     # What is finer than a hundredth is not the samples' to tell.
     error = max(float(branches.jump_std[joint]), 0.01)
@@ -246,16 +246,16 @@ def _can_make(step: CommandStep, find: Find, setting: Setting) -> bool:
     window, candidate, robot, commands = find.window, find.candidate, setting.robot, setting.commands
     if commands is None or commands.unit != TORQUES or robot is None or window is None or not len(window.times):
         return False
-    jump = candidate.told.jump
+    jump = candidate.strongest.jump
     if len(step.sizes) != robot.n or len(jump) != robot.n:
         return False
-    mass = robot.mass_matrix(window.positions[int(np.argmin(np.abs(window.times - candidate.told.time)))])
+    mass = robot.mass_matrix(window.positions[int(np.argmin(np.abs(window.times - candidate.strongest.time)))])
     driven = np.linalg.solve(mass, step.sizes)
     along, length, other = float(jump @ step.sizes), float(driven @ step.sizes), float(jump @ mass @ jump)
     motors = float(np.linalg.norm(jump) * np.linalg.norm(step.sizes))
     if along < ALONG * np.sqrt(length * other) and along < ALONG_MOTORS * motors:
         return False
-    return along / length <= candidate.told.time + candidate.period - step.begin
+    return along / length <= candidate.strongest.time + candidate.period - step.begin
 
 
 def _driven(candidate: Candidate) -> str:

@@ -174,7 +174,7 @@ class ImpactFinder:
     def _conclude(self, *, final: bool) -> None:
         """Cut the windows that are complete, and forget samples that no window needs."""
         fresh, self._taken = self.kinks.candidates[self._taken :], len(self.kinks.candidates)
-        self._pending += [(self._index(each.told.time), each) for each in fresh if each.is_jump]
+        self._pending += [(self._index(each.strongest.time), each) for each in fresh if each.is_jump]
         waiting = []
         seen = self._begin + sum(len(block.times) for block in self._blocks)
         for index, candidate in self._pending:
@@ -182,7 +182,7 @@ class ImpactFinder:
             far = seen - index > 4.0 * AFTER / self.period + PIECE
             if len(self.found) >= MOST_IMPACTS:
                 self.skipped += 1
-            elif final or far or self.last_time > candidate.told.time + AFTER:
+            elif final or far or self.last_time > candidate.strongest.time + AFTER:
                 self.found.append(self._cut(index, candidate))
             else:
                 waiting.append((index, candidate))
@@ -204,7 +204,7 @@ class ImpactFinder:
         return int(ends[place]) - len(times) + min(int(np.searchsorted(times, time)), len(times) - 1)
 
     def _cut(self, index: int, candidate: Candidate) -> Find:
-        time = candidate.told.time
+        time = candidate.strongest.time
         reach = int(4.0 * max(BEFORE, AFTER) / self.period)
         low, high = index - reach, index + reach
         parts: list[ArmSamples] = []
@@ -242,7 +242,7 @@ class ImpactFinder:
 
 def _event(candidate: Candidate, window: ArmSamples) -> ImpactEvent:
     """The jump as a detector would report it."""
-    branches = candidate.told
+    branches = candidate.strongest
     size = np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)
     later = window.times[window.times >= branches.time]
     return ImpactEvent(

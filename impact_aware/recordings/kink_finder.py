@@ -215,19 +215,19 @@ class KinkFinder:
             else:
                 first.append(candidate)
                 if candidate.is_jump:
-                    self._jumps.append(candidate.told.time)
+                    self._jumps.append(candidate.strongest.time)
         # Once more with what is known of the neighbours: where the windows end, and that after a contact others come.
         found: list[Candidate] = []
         for old in first:
             new = old
             if old.is_jump:
-                self._jumps.remove(old.told.time)
-                sure = AGAIN if self._follows(old.told.time) else SURE
+                self._jumps.remove(old.strongest.time)
+                sure = AGAIN if self._follows(old.strongest.time) else SURE
                 new = self._tested_at(noise, self._centre(old), sure) or old
-            elif old.gain > HOPELESS and self._follows(old.told.time):
+            elif old.gain > HOPELESS and self._follows(old.strongest.time):
                 new = self._tested_at(noise, old.instant, AGAIN) or old
             if new.is_jump:
-                self._jumps.append(new.told.time)
+                self._jumps.append(new.strongest.time)
             found.append(new)
         # What was beside a jump that is none after all has not been looked at.
         for instant in beside:
@@ -235,13 +235,13 @@ class KinkFinder:
             if late is not None:
                 found.append(late)
                 if late.is_jump:
-                    self._jumps.append(late.told.time)
+                    self._jumps.append(late.strongest.time)
         for place, candidate in enumerate(found):
             if candidate.is_jump:
-                self._jumps.remove(candidate.told.time)
+                self._jumps.remove(candidate.strongest.time)
                 refined = self._tested_at(noise, self._centre(candidate), candidate.sure, refine=True)
                 found[place] = candidate if refined is None or not refined.is_jump else refined
-                self._jumps.append(found[place].told.time)
+                self._jumps.append(found[place].strongest.time)
         torques = None
         if self._momentum is not None and any(map(is_open, found)):
             torques = self._momentum.unexplained(self._samples, noise)
@@ -249,7 +249,7 @@ class KinkFinder:
             found = ask_torques(torques, found)
             begin, end = self._samples.times[[0, -1]].tolist()
             self._jumps = [jump for jump in self._jumps if not begin <= jump <= end]
-            self._jumps += [candidate.told.time for candidate in found if candidate.is_jump]
+            self._jumps += [candidate.strongest.time for candidate in found if candidate.is_jump]
         self.candidates += found
 
     def _centre(self, jump: Candidate) -> float:
@@ -259,7 +259,7 @@ class KinkFinder:
         with it, while a table without a robot has the time of the bag with one.
         """
         times = self._samples.times
-        return jump.instant if jump.gap else float(times[np.abs(times - jump.told.time).argmin()])
+        return jump.instant if jump.gap else float(times[np.abs(times - jump.strongest.time).argmin()])
 
     def _follows(self, instant: float) -> bool:
         return any(0.0 < instant - jump < FOLLOWS for jump in self._jumps[-200:])
@@ -300,12 +300,12 @@ class KinkFinder:
         candidate = trial.candidate(sure, self._momentum, refine=refine)
         # Closer than the longest contact that is looked for, one contact and two are the same.
         closest = max(closest, TOUCHING_TWICE[-1]) if trial.earlier else closest
-        return None if candidate.is_jump and (np.abs(jumps - candidate.told.time) < closest).any() else candidate
+        return None if candidate.is_jump and (np.abs(jumps - candidate.strongest.time) < closest).any() else candidate
 
     def _trial(self, noise: Noise, instant: float, jumps: Array) -> KinkTrial | None:
         """Test of an instant among known jumps, s; None where samples lack.
 
-        It is computed once for each window: the instant is asked about again when its neighbours are known.
+        It is computed once for each window of samples; a second test after the neighbours are known may have the same.
         """
         period, times = self._period, self._samples.times
         edges = self._gap_at(instant)

@@ -62,14 +62,17 @@ class KinkTrial:
         if momentum is not None and (sure == AGAIN or (momentum.has_torques and found.gain > 0.0)):
             explained, freed = self._explained(momentum)
             found = replace(found, explained=explained, driven=bool(freed.pushes.any()))
-            model = model if found.told is found.branches else freed
+            model = model if found.strongest is found.branches else freed
         if not refine:
             return found
-        (low, high), period = self.search, found.period if not found.gap else 0.0
-        reach = max(REFINED, 1.2 * period, 0.5 * found.gap)
+        low, high = self.search
+        # The period of a candidate in a gap is the gap.
+        reach = max(REFINED, 0.5 * found.gap if found.gap else 1.2 * found.period)
         time, std = model.instant(max(low, found.instant - reach), min(high, found.instant + reach))
-        refined = replace(found.told, time=time, time_std=std)
-        return replace(found, branches=refined) if found.told is found.branches else replace(found, explained=refined)
+        refined = replace(found.strongest, time=time, time_std=std)
+        return (
+            replace(found, branches=refined) if found.strongest is found.branches else replace(found, explained=refined)
+        )
 
     def _explained(self, momentum: MomentumEvidence) -> tuple[Branches, BranchModel]:
         if self._by_momentum is None:

@@ -43,17 +43,17 @@ def is_open(candidate: Candidate) -> bool:
 
 def ask_torques(torques: UnexplainedJumps, found: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, with what torques say of them."""
-    jumps = [candidate.told.time for candidate in found if candidate.is_jump]
+    jumps = [candidate.strongest.time for candidate in found if candidate.is_jump]
     asked: list[tuple[Candidate, UnexplainedJump]] = []
     others: list[Candidate] = []
     for candidate in found:
-        time = candidate.told.time if candidate.is_jump else candidate.instant
+        time = candidate.strongest.time if candidate.is_jump else candidate.instant
         beside = [jump for jump in jumps if jump != time and abs(jump - time) < BESIDE] if candidate.is_jump else []
         seen = torques.look(time - NEAR, time + NEAR, beside) if is_open(candidate) else None
         if seen is None:
             others.append(candidate)
             continue
-        if candidate.is_jump and seen.gain < NOTHING and seen.shows(candidate.told.jump) > SHOWS:
+        if candidate.is_jump and seen.gain < NOTHING and seen.shows(candidate.strongest.jump) > SHOWS:
             candidate = replace(candidate, refuted=True)
             jumps.remove(time)
         asked.append((candidate, seen))
@@ -66,7 +66,7 @@ def ask_torques(torques: UnexplainedJumps, found: Sequence[Candidate]) -> list[C
         if any(candidate.is_jump and _is_of(candidate, seen) for candidate in others):
             continue
         shown = [i for i, (candidate, _) in enumerate(asked) if candidate.is_jump and _is_of(candidate, seen)]
-        own = min(shown, key=lambda i: abs(asked[i][0].told.time - seen.time), default=place)
+        own = min(shown, key=lambda i: abs(asked[i][0].strongest.time - seen.time), default=place)
         candidate = asked[own][0]
         if not candidate.is_jump or _disagrees(candidate, seen):
             asked[own] = (replace(candidate, unexplained=seen, refuted=False), seen)
@@ -75,10 +75,10 @@ def ask_torques(torques: UnexplainedJumps, found: Sequence[Candidate]) -> list[C
 
 def _is_of(candidate: Candidate, seen: UnexplainedJump) -> bool:
     """Whether a jump of the joints is that which torques do not explain."""
-    return -EARLIER < candidate.told.time - seen.time < LATER
+    return -EARLIER < candidate.strongest.time - seen.time < LATER
 
 
 def _disagrees(candidate: Candidate, seen: UnexplainedJump) -> bool:
     """Whether the two tell different instants."""
     error = np.linalg.norm((candidate.time_std, seen.time_std, SOFT))
-    return abs(candidate.told.time - seen.time) > APART * float(error)
+    return abs(candidate.strongest.time - seen.time) > APART * float(error)

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from impact_aware.estimation import branch_model
 from impact_aware.estimation.both_sides import fit_both_sides
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.kink_finder import KinkFinder
+from impact_aware.robot import RobotModel
 
 MOST_FACTORS = 28
 """Covariances of an estimate: 14 motions at two levels of the noise; instants and other hypotheses share them."""
@@ -13,8 +15,11 @@ MOST_FACTORS = 28
 MOST_CALLS = 24_000
 """Python calls of that estimate."""
 
-MOST_TESTS_PER_KNOCK = 6
+MOST_TESTS_PER_KNOCK = 5
 """Tests by likelihoods per knock: some of the oscillation after it are tested as well, again where a window changes."""
+
+MOST_COVARIANCES_PER_KNOCK = 28_000
+"""Covariances that are factorised per knock where torques are measured: likelihoods of joints and of the momentum."""
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +61,25 @@ def test_tests_per_knock(knocks):
     finder.finish()
     assert sum(candidate.is_jump for candidate in finder.candidates) >= 14
     assert finder.tests <= MOST_TESTS_PER_KNOCK * 16
+
+
+def test_covariances_per_knock_of_an_arm_with_torques(knocks, monkeypatch):
+    times, positions = knocks
+    robot = RobotModel.from_profile("panda")
+    positions = positions + robot.home
+    torques = np.array([robot.gravity(posture) for posture in positions])
+    torques += 0.1 * np.random.default_rng(5).standard_normal(torques.shape)
+    count = 0
+    likelihoods = branch_model.marginals
+
+    def counted(covariances, *others):
+        nonlocal count
+        count += len(covariances)
+        return likelihoods(covariances, *others)
+
+    monkeypatch.setattr(branch_model, "marginals", counted)
+    finder = KinkFinder(0.005, lambda posture: None, robot)
+    finder.feed(ArmSamples(times, positions, efforts=torques))
+    finder.finish()
+    assert sum(candidate.is_jump for candidate in finder.candidates) >= 14
+    assert count <= MOST_COVARIANCES_PER_KNOCK * 16

@@ -15,7 +15,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.node_group import NODES, members
 from impact_aware.nodes.ros.qos import LIVELINESS_LEASE
 
-PATIENT = {"state_timeout": 60.0, "state_age_limit": 0.9, "give_up": 60.0}
+PATIENT = {"state_timeout": 60.0, "state_age_limit": 0.9, "give_up": 60.0, "upstream_timeout": 20.0}
 """Of a controller: a test may be held up anywhere, and its robot never moves."""
 
 

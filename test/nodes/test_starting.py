@@ -16,7 +16,7 @@ from impact_aware.robot import load_profile
 
 pytestmark = [pytest.mark.dds, pytest.mark.slow]
 
-PATIENT = {"state_timeout": 60.0, "state_age_limit": 0.9, "give_up": 60.0}
+PATIENT = {"state_timeout": 60.0, "state_age_limit": 0.9, "give_up": 60.0, "upstream_timeout": 20.0}
 """Of a controller: a test may be held up anywhere, and its robot never moves."""
 
 AGAIN = "runs already: is the suite running twice in ROS domain"

@@ -219,7 +219,7 @@ def test_stamps_with_an_error_of_their_own_tell_less_of_the_time() -> None:
         finder.feed(ArmSamples(times, hit(times), time_std=time_std))
         finder.finish()
         (jump,) = (candidate for candidate in finder.candidates if candidate.is_jump)
-        assert abs(jump.told.time - HIT) < 3.0 * jump.time_std
+        assert abs(jump.strongest.time - HIT) < 3.0 * jump.time_std
         return jump.time_std
 
     assert std(error) > 1.15 * std(None)

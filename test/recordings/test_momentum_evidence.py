@@ -61,7 +61,8 @@ def told(robot: RobotModel, times: Array, positions: Array, efforts: Array | Non
     finder = KinkFinder(1.0 / RATE, lambda posture: None, robot)
     finder.feed(ArmSamples(times, positions, None, efforts))
     finder.finish()
-    return sorted((judged.told for judged in finder.candidates if judged.is_jump), key=lambda branches: branches.time)
+    jumps = (candidate.strongest for candidate in finder.candidates if candidate.is_jump)
+    return sorted(jumps, key=lambda branches: branches.time)
 
 
 def jumps(robot: RobotModel, times: Array, positions: Array, efforts: Array | None) -> list[float]:

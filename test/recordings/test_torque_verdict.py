@@ -67,7 +67,7 @@ def test_evidence_says_that_torques_leave_it(robot: RobotModel) -> None:
     assert contact.time_std > 3e-3
     # The event has the velocities that joints showed, not those without what the drive took back.
     assert contact.event is not None and contact.event.velocity_after is not None
-    event, jump = contact.event, contact.candidate.told.jump
+    event, jump = contact.event, contact.candidate.strongest.jump
     shown = event.velocity_after - event.velocity_before
     assert np.abs(jump).max() > 0.5
     assert np.abs(shown).max() < 0.4 * np.abs(jump).max()
@@ -104,7 +104,7 @@ def judged_at(time: float, *, jumps: bool) -> Candidate:
 
 def verdict(left: dict[float, tuple[float, float]], *found: Candidate) -> list[tuple[float, bool]]:
     told = ask_torques(Torques(left), found)
-    return sorted((judged.told.time, judged.is_jump) for judged in told)
+    return sorted((judged.strongest.time, judged.is_jump) for judged in told)
 
 
 def test_only_the_strongest_of_what_torques_leave_is_a_contact() -> None:

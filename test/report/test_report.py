@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from impact_aware import output_folder
 from impact_aware.report import html as report
@@ -62,6 +63,16 @@ def written(analysis, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     files = write_report(analysis, folder)
     return files, files[0].read_text()
+
+
+def test_each_figure_is_drawn_once(make_analysis, tmp_path, monkeypatch):
+    formats = []
+    draw = Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda self, *given, **how: formats.append(how["format"]) or draw(self, *given, **how)
+    )
+    files = write_report(make_analysis({"": [1.0]}), tmp_path)
+    assert formats == ["svg"] * (len(files) - 1)
 
 
 @pytest.mark.slow

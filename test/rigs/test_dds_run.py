@@ -1,4 +1,4 @@
-"""How a run of real nodes with a fault is judged, on reports written by hand."""
+"""Outcome of a run of real nodes with a fault, from reports written by hand."""
 
 from __future__ import annotations
 
@@ -273,4 +273,6 @@ def test_a_start_before_there_is_a_fault_is_repeated_once(monkeypatch, spoilt):
     result = run.run()
     assert result["starts"] == min(spoilt + 1, dds.MOST_STARTS)
     assert result["outcome"] == ("right" if spoilt < 2 else "")
-    assert [failure.startswith("no motion") for failure in result["failures"]] == ([True] if spoilt >= 2 else [])
+    kinds = [[failure.split(" (")[0] for failure in result[name]] for name in ("failures", "spoilt_starts")]
+    assert kinds == [["no motion"] * (spoilt >= 2), ["no motion"] * (spoilt >= 1)]
+    assert ("right, at start 2" in dds.format_table([result])) is (spoilt == 1)

@@ -115,7 +115,8 @@ def format_table(results: list[dict[str, Any]]) -> str:
         rest = "" if own["rest_s"] is None else f"after {own['rest_s']:.2f} s"
         shares = "" if own["effort_share"] is None else f"{own['effort_share']:.2f}, {own['rate_share']:.2f}"
         failures = "; ".join(own["failures"]) or "none"
-        rows.append((f"`{own['fault']}`", own["text"], own["outcome"], rest, own["recovered"], shares, failures))
+        outcome = own["outcome"] + (f", at start {own['starts']}" if own["spoilt_starts"] else "")
+        rows.append((f"`{own['fault']}`", own["text"], outcome, rest, own["recovered"], shares, failures))
     head = ("fault", "what happens", "outcome", "at rest", "recovered", "torque, rate", "failures")
     return markdown_table(head, rows)
 
@@ -195,10 +196,11 @@ class DdsRun:
         """Start everything, let the fault happen, judge, recover, end everything."""
         result: dict[str, Any] = {"fault": self.name, "text": self.fault.text, "outcome": "", "rest_s": None}
         result |= {"recovered": "", "effort_share": None, "rate_share": None, "held_ms": None, "starts": 0}
+        result["spoilt_starts"] = []
         begun = False
-        # A machine that holds a process up while the motion starts ends it before there is a fault to judge.
+        # A motion that does not begin ends before there is a fault; why it did not is kept.
         while not begun and result["starts"] < MOST_STARTS:
-            self.failures.clear()
+            result["spoilt_starts"], self.failures = result["spoilt_starts"] + self.failures, []
             result["starts"] += 1
             with self.graph as graph:
                 graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
