@@ -42,7 +42,7 @@ from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.file_options import common_option, completed_by, file_options
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel, load_robot
-from impact_aware.robot.plausible_state import limit_notes
+from impact_aware.robot.plausible import limit_notes
 from impact_aware.table_options import TableOptions
 from impact_aware.time_columns import passed_over, time_column, time_scale
 

@@ -15,7 +15,6 @@ from impact_aware.control.command_watch import effort_refusal
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.robot import RobotModel
-from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.robot.safety_limits import SafetyLimits
 
 
@@ -49,7 +48,6 @@ class EffortRelay:
         """
         self._robot, self._timeout = robot, timeout
         self._braking = Braking(robot, parameters or ControlParameters(), period)
-        self._convention = EffortConvention([robot])
         self.filter = CommandFilter([robot], period, limits, clock)
         self._command: Array | None = None
         self._since = 0.0
@@ -95,7 +93,7 @@ class EffortRelay:
         self.filter.count_from(applied)
         if self._command is not None:
             self._braking.begin()
-            wanted = self._command + self._convention.carried * gravity
+            wanted = self._command + float(robot.adds_gravity) * gravity
         elif not self.reason:
             wanted = gravity
         else:

@@ -18,7 +18,6 @@ from impact_aware.messages.local_law import law_from_message
 from impact_aware.nodes.arm_commands import COMMANDS_TOPIC, LAW_TOPIC
 from impact_aware.nodes.ros.messages import message_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS
-from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.simulation.sensors import JointReading
 from impact_aware.task.arms import Arm
 
@@ -83,8 +82,7 @@ class EffortInput(ArmInput):
     def __init__(self, node: Node, arm: Arm, on_command: Callable[[], None], now: Callable[[], float]) -> None:
         """Subscribe; `now` is of the clock that stamps the states, s."""
         super().__init__(node, on_command)
-        self._convention = EffortConvention([arm.robot])
-        self._shape = (arm.robot.n,)
+        self._robot = arm.robot
         self._now = now
         self._command: Array | None = None
         self._new, self._time = False, -math.inf
@@ -100,7 +98,9 @@ class EffortInput(ArmInput):
 
     def torque(self, q: Array, reading: JointReading, now: float) -> Array | None:
         """What the arm makes of its last command."""
-        return None if self._command is None else self._convention.to_effort(self._command, q)
+        if self._command is None or not self._robot.adds_gravity:
+            return self._command
+        return self._command + self._robot.gravity(q)
 
     def used(self) -> None:
         """The next cycle wants another one."""
@@ -108,7 +108,7 @@ class EffortInput(ArmInput):
 
     def _receive(self, message: Float64MultiArray) -> None:
         command = np.array(message.data)
-        if command.shape != self._shape or not np.isfinite(command).all():
+        if command.shape != (self._robot.n,) or not np.isfinite(command).all():
             self._refuse(f"a command with {command.size} values, {np.count_nonzero(~np.isfinite(command))} not finite")
             return
         self._command, self._new, self._time = command, True, self._now()

@@ -43,7 +43,7 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.records import Impact
 from impact_aware.robot import JointOrder, RobotModel
-from impact_aware.robot.plausible_state import check_state
+from impact_aware.robot.plausible import check_state
 from impact_aware.task import base_placement
 from impact_aware.task.arms import base_poses
 

@@ -46,7 +46,7 @@ from impact_aware.recordings.results import CONTACTS, Analysis, ArmAnalysis, Oth
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.surroundings import Surroundings, surroundings_of_bag, track_beside
 from impact_aware.robot import load_robot
-from impact_aware.robot.plausible_state import limit_notes
+from impact_aware.robot.plausible import limit_notes
 
 Report = Callable[[Path, str, int, int], None]
 """Called with a file, the name of the stage, its steps done so far, and how many there are (0 when that is not known):

@@ -8,7 +8,7 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.robot import RobotModel
-from impact_aware.robot.plausible_state import implausible_position, position_range
+from impact_aware.robot.plausible import implausible_position, position_range
 
 LARGEST_UNKNOWN = 4.0 * np.pi
 """Position that is accepted of a joint whose limits are not known, rad: two turns."""

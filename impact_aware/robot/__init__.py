@@ -1,6 +1,6 @@
 """Pinocchio model, apparent motor inertia, limits and joint-name ordering."""
 
-from impact_aware.robot.joint_order import JointOrder
+from impact_aware.robot.joint_reader import JointOrder
 from impact_aware.robot.load import load_robot, robot_description
 from impact_aware.robot.model import INERTIA_CHOICES, JointLimits, RobotModel
 from impact_aware.robot.profile import RobotProfile, Tool, load_profile, profile_names

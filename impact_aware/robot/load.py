@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pinocchio as pin
+
 from impact_aware.errors import InvalidInputError, one_line
 from impact_aware.resources import read_text
-from impact_aware.robot.arm_joints import arm_joints
 from impact_aware.robot.model import RobotModel
 from impact_aware.robot.profile import load_profile, profile_names
-from impact_aware.robot.urdf_text import build_model
+from impact_aware.robot.urdf_text import build_model, urdf_tree
 
 
 def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ...] | None = None) -> RobotModel:
@@ -67,3 +68,54 @@ def _is_urdf(path: Path) -> bool:
     if not path.is_file():
         raise InvalidInputError("robot", str(path), "an existing URDF file, or one of " + ", ".join(profile_names()))
     return True
+
+
+def arm_joints(text: str, model: pin.Model) -> tuple[str, ...]:
+    """Names of the arm's joints in the order of the model.
+
+    A joint that mimics another one is none of them, nor is a last joint that others mimic. Where a chain ends in
+    branches that are all shorter than itself, these are fingers. Several arms on one base are all kept.
+
+    Args:
+        text: A URDF that `urdf_tree` accepts.
+        model: Pinocchio's model of it.
+    """
+    mimics = {
+        joint.get("name", ""): mimic.get("joint", "")
+        for joint in urdf_tree(text).findall("joint")
+        if (mimic := joint.find("mimic")) is not None
+    }
+    names = list(model.names)
+    kept = [joint for joint in range(1, model.njoints) if names[joint] not in mimics]
+    children = _children(model, kept)
+    kept = [joint for joint in kept if children[joint] or names[joint] not in mimics.values()]
+    children = _children(model, kept)
+    chain = _chain(0, children)
+    ends = children[chain[-1] if chain else 0]
+    if chain and ends and all(_size(end, children) < len(chain) for end in ends):
+        kept = chain
+    return tuple(names[joint] for joint in kept)
+
+
+def _children(model: pin.Model, kept: list[int]) -> dict[int, list[int]]:
+    """Joints of `kept` by the one of them that carries them, 0 for the base."""
+    found: dict[int, list[int]] = {joint: [] for joint in (0, *kept)}
+    for joint in kept:
+        parent = int(model.parents[joint])
+        while parent not in found:
+            parent = int(model.parents[parent])
+        found[parent].append(joint)
+    return found
+
+
+def _chain(root: int, children: dict[int, list[int]]) -> list[int]:
+    """Joints from the root to the first branch."""
+    chain: list[int] = []
+    while len(children[root]) == 1:
+        root = children[root][0]
+        chain.append(root)
+    return chain
+
+
+def _size(root: int, children: dict[int, list[int]]) -> int:
+    return 1 + sum(_size(child, children) for child in children[root])

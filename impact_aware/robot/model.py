@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_text
-from impact_aware.robot.plausible_inertia import implausible_inertias, inertia_fault
+from impact_aware.robot.plausible import implausible_inertias, inertia_fault
 from impact_aware.robot.profile import MOST_JOINTS, RobotProfile, Tool, load_profile
-from impact_aware.robot.urdf_base import model_on_base
-from impact_aware.robot.urdf_text import build_model
+from impact_aware.robot.urdf_text import build_model, model_on_base
 
 _NO_INERTIA = 1e-12
 """Inertia about a joint that makes the mass matrix singular, kg m^2."""
@@ -144,13 +143,8 @@ class RobotModel:
         rate = self._per_joint("effort_rate", effort_rate, np.full(self.n, 1000.0))
         if not np.all(rate > 0.0):
             raise InvalidInputError("effort_rate", rate.tolist(), "values > 0 N m/s")
-        self.limits = JointLimits(
-            position_lower=_frozen(lower),
-            position_upper=_frozen(upper),
-            velocity=_frozen(np.array(model.upperVelocityLimit)),
-            effort=_frozen(np.array(model.upperEffortLimit)),
-            effort_rate=rate,
-        )
+        velocity, effort = np.array(model.upperVelocityLimit), np.array(model.upperEffortLimit)
+        self.limits = JointLimits(*(_frozen(each) for each in (lower, upper, velocity, effort, rate)))
         bounded = np.isfinite(lower) & np.isfinite(upper)
         middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
         self.home = self._per_joint("home", home, middle)
@@ -273,6 +267,11 @@ class RobotModel:
         arm.joint_names = tuple(prefix + name for name in self.joint_names)
         arm.base_frame = prefix + self.base_frame
         return arm
+
+    @property
+    def adds_gravity(self) -> bool:
+        """Whether the arm adds the gravity torque to effort commands itself, so that they are torques without it."""
+        return self.profile is not None and not self.profile.command_includes_gravity
 
     def frame_id(self, frame: str) -> int:
         """Index of a frame.

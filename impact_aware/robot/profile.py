@@ -36,7 +36,6 @@ INTERFACES = (*SIMULATED_INTERFACES, "linear_feedback")
 """What any arm can be commanded by: those, or laws as the messages of ros2_control's linear_feedback_controller."""
 
 
-
 class EffortKind(NamedTuple):
     """Meaning of the efforts that a driver measures.
 

@@ -18,6 +18,7 @@ from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes import sim_robot
 from impact_aware.nodes.sim_robot import Settings, SimRobotNode
 from impact_aware.resources import find_resource
+from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import JointReading
 
 
@@ -90,10 +91,11 @@ def test_a_command_moves_the_joints_of_its_arm(node):
     right.input._receive(Float64MultiArray(data=np.arange(7.0)))
     now = positions, node._plant.reading, 40.0
     assert node._arms["left"].torque(*now) is None
-    convention = right.input._convention
-    expected = convention.to_effort(np.arange(7.0), np.zeros(7))
+    # The Panda adds gravity itself.
+    panda = RobotModel.from_profile("panda")
+    expected = np.arange(7.0) + panda.gravity(np.zeros(7))
     np.testing.assert_array_equal(right.torque(*now), expected)
-    assert np.abs(expected - convention.to_effort(np.arange(7.0), positions[:7])).max() > 1.0
+    assert np.abs(panda.gravity(np.zeros(7)) - panda.gravity(positions[:7])).max() > 1.0
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(6), np.full(7, np.nan), np.array([0.0] * 6 + [np.inf])])

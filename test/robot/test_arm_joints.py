@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from impact_aware.robot import load_robot
-from impact_aware.robot.arm_joints import arm_joints
+from impact_aware.robot.load import arm_joints
 from impact_aware.robot.urdf_text import build_model
 
 LIMIT = '<limit lower="-1" upper="2" effort="5" velocity="3"/>'

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, Tool, load_profile
-from impact_aware.robot.plausible_state import check_state, limit_notes
+from impact_aware.robot.plausible import check_state, limit_notes
 from impact_aware.robot.safety_limits import SafetyLimits
 
 ROBOTS = ("panda", "kuka_lwr4")
@@ -240,6 +240,12 @@ def test_bad_input_is_refused_in_one_line(call, word):
         call()
     assert word in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_arm_adds_gravity_where_its_profile_says_so(panda):
+    whole = replace(panda.profile, command_includes_gravity=True)
+    arms = panda, RobotModel.from_profile(whole), RobotModel.from_urdf(PENDULUM)
+    assert [arm.adds_gravity for arm in arms] == [True, False, False]
 
 
 def test_unknown_frame_lists_the_bodies(panda):

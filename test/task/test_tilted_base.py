@@ -14,7 +14,6 @@ from impact_aware.control.arm import ControlledArm
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.episode import EpisodeSettings, run_episode
 from impact_aware.robot import RobotModel
-from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.scene import ArmMount, Scene
 from impact_aware.simulation.task_scene import task_scene
@@ -196,7 +195,7 @@ def test_a_tilted_arm_that_is_held_holds_still(added_by_the_arm):
     for _ in range(200):
         reading = plant.reading
         command = session.cycle(reading.time, reading.q, reading.dq)
-        plant.step(EffortConvention([arm.robot]).to_effort(sent[-1], reading.q) if added_by_the_arm else command.effort)
+        plant.step(sent[-1] + arm.robot.gravity(reading.q) if added_by_the_arm else command.effort)
     assert command.mode is Mode.HOLD
     assert np.abs(command.effort - RobotModel.from_profile("panda").gravity(Q)).max() > 5.0
     assert np.abs(plant.state.q - Q).max() < 1e-5

@@ -27,7 +27,6 @@ from impact_aware.control import kernels
 from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.robot.safety_limits import SafetyLimits
 
 TOLERANCE = 1e-3
@@ -69,7 +68,7 @@ class CommandFilter:
         self._limit = np.concatenate([np.asarray(entry.effort, dtype=float) for entry in limits])
         self._step = np.concatenate([np.asarray(entry.effort_rate, dtype=float) for entry in limits]) * period
         self._period, self._clock, self._sent = period, clock, -math.inf
-        self._carried = EffortConvention(robots).carried
+        self._carried = np.repeat([float(robot.adds_gravity) for robot in robots], [robot.n for robot in robots])
         self._range = np.empty_like(self._limit), np.empty_like(self._limit)
         self.previous = np.zeros_like(self._limit)
         self.effort = np.zeros_like(self._limit)

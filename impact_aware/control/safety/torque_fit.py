@@ -30,7 +30,6 @@ from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.errors import ImpactAwareError
 from impact_aware.robot import RobotModel
-from impact_aware.robot.effort_convention import EffortConvention
 
 OFFSET = 1.0
 """Difference between measured and modelled torque that sensors of any arm may have at rest, N m."""
@@ -159,17 +158,12 @@ class TorqueFit:
                 found.append(self._explain(index, arm, excess, tolerance))
             elif self._open[index] and not early:
                 # Gravity is too small here to tell, and to matter.
-                self._decide(index, arm, adds=self._adds(arm))
+                self._decide(index, arm, adds=arm.robot.adds_gravity)
         found = [sentence for sentence in found if sentence]
         if not found:
             return None
         self.found = self.found or found[0]
         return Violation(SafeReason.TORQUES_UNFIT, found[0])
-
-    @staticmethod
-    def _adds(arm: ControlledArm) -> bool:
-        """Whether an arm adds gravity by its profile."""
-        return bool(EffortConvention([arm.robot]).carried.all())
 
     def _decide(self, index: int, arm: ControlledArm, *, adds: bool) -> None:
         self._open[index] = False
@@ -181,7 +175,7 @@ class TorqueFit:
         likeness = float(excess @ gravity) / float(np.linalg.norm(excess) * np.linalg.norm(gravity))
         if abs(likeness) > CONVENTION_LIKENESS:
             adds = likeness > 0.0
-            settled = self._open[index] and adds is self._adds(arm)
+            settled = self._open[index] and adds is arm.robot.adds_gravity
             self._decide(index, arm, adds=adds)
             if settled:
                 return ""

@@ -12,7 +12,6 @@ from impact_aware.arrays import Array
 from impact_aware.control import ControlSession
 from impact_aware.control.local_law import LawFollower, LawSource
 from impact_aware.errors import InvalidInputError
-from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.simulation.sensors import JointReading
 from impact_aware_rigs.emulators.forward_controller import ForwardCommandController
 from impact_aware_rigs.faults.bench import FaultBench
@@ -64,7 +63,7 @@ class EffortHardware(Hardware):
         self._controllers = [ForwardCommandController(robot.n) for robot in bench.robots]
         for controller in self._controllers:
             controller.activate()
-        self._convention = EffortConvention(bench.robots)
+        self._robots = bench.robots
         self._last = -math.inf
 
     def take(self, session: ControlSession, sent: Array) -> None:
@@ -81,7 +80,8 @@ class EffortHardware(Hardware):
         if self.now - self._last > COMMAND_TIMEOUT or any(command is None for command in written):
             return None
         commands = np.concatenate([command for command in written if command is not None])
-        return self._convention.to_effort(commands, q)
+        arms = zip(self._robots, self._parts, strict=True)
+        return commands + np.concatenate([float(robot.adds_gravity) * robot.gravity(q[part]) for robot, part in arms])
 
 
 class LawHardware(Hardware):
