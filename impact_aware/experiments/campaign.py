@@ -21,7 +21,6 @@ from impact_aware.control import ControlParameters
 from impact_aware.detection.adaptive_window import AdaptiveWindowParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
-from impact_aware.experiments.command_link import CommandLink
 from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Truth, run_episode
 from impact_aware.experiments.episode_settings import PREDICTIONS
 from impact_aware.experiments.random_setup import RANGES, RandomSetup, RandomTrial, draw_trial
@@ -134,14 +133,14 @@ def _settings(setup: Run, options: RunOptions, truth: Truth, **more: Any) -> Epi
     )
 
 
-def run_setup(setup: Run, options: RunOptions | None = None, link: CommandLink | None = None) -> Row:
+def run_setup(setup: Run, options: RunOptions | None = None) -> Row:
     """One run as a row of figures; an error becomes a row with its text, because a campaign goes on."""
     begin, begin_cpu = time.perf_counter(), time.process_time()
     row: Row = {"key": setup.key, **asdict(setup)}
     try:
         if isinstance(setup, RandomSetup):
             row["drawn"] = json.dumps(_trial(setup, options or RunOptions()).drawn)
-        result = simulate(setup, options, link)
+        result = simulate(setup, options)
         limits = np.concatenate([robot.limits.effort for robot in _robots(result.task)])
         row.update(asdict(figures_of(result, limits)))
     except InvalidInputError as error:
@@ -153,8 +152,8 @@ def run_setup(setup: Run, options: RunOptions | None = None, link: CommandLink |
     return row
 
 
-def simulate(setup: Run, options: RunOptions | None = None, link: CommandLink | None = None) -> EpisodeResult:
-    """The run itself, with everything that happened in it, its commands through a link where there is one.
+def simulate(setup: Run, options: RunOptions | None = None) -> EpisodeResult:
+    """The run itself, with everything that happened in it.
 
     Raises:
         InvalidInputError: A task or a start that can't be done.
@@ -171,7 +170,7 @@ def simulate(setup: Run, options: RunOptions | None = None, link: CommandLink | 
         task = _task(campaign_task(setup.campaign).task).with_object(setup.object)
     robots = _robots(task)
     sampled = _sampled_map(task, options.maps) if options.impact_map == "sampled" else None
-    return run_episode(task, settings, sensor_seed, robots=robots, sampled=sampled, link=link)
+    return run_episode(task, settings, sensor_seed, robots=robots, sampled=sampled)
 
 
 def keep_maps(setups: Iterable[Run], options: RunOptions) -> None:

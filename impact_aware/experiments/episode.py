@@ -18,7 +18,6 @@ from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.detection import ImpactDetector, JointSample, make_detector
 from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.errors import InvalidInputError
-from impact_aware.experiments.command_link import CommandLink
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
 from impact_aware.impact import DEFAULT_METHOD, ImpactPrediction, predict
@@ -90,7 +89,6 @@ def run_episode(
     object_velocity: ArrayLike | None = None,
     object_swing: Swing | None = None,
     on_cycle: Callable[[Command], None] | None = None,
-    link: CommandLink | None = None,
 ) -> EpisodeResult:
     """Run a task from rest at its start position until its duration is over or the object has come to rest.
 
@@ -105,7 +103,6 @@ def run_episode(
         object_velocity: (3,) With which the object is believed to move from the start on, m/s; at rest when None.
         object_swing: How it is believed to swing from there; it keeps its velocity when None.
         on_cycle: Called with every command.
-        link: Between the session and the arms; commands are there at once when None.
 
     Raises:
         InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
@@ -138,7 +135,7 @@ def run_episode(
         recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
         if on_cycle is not None:
             on_cycle(command)
-        state = plant.step(command.effort if link is None else link.carry(session, reading.time, reading.q, reading.dq))
+        state = plant.step(command.effort)
         moving = command.mode is not Mode.POST or float(np.linalg.norm(state.object_twist)) > _REST_SPEED
         over = command.mode is Mode.SAFE or not moving
         rest_since = min(rest_since, state.time) if over else np.inf

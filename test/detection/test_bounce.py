@@ -11,8 +11,7 @@ from impact_aware.detection import (
     WatchEventKind,
     make_detector,
 )
-from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
-from impact_aware.experiments.models.surface_contact import surface_at
+from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, surface_at
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
@@ -118,7 +117,7 @@ def test_flexible_arm_comes_off_and_back(seed):
     contact = surface_at(tip, ROBOT.tool_radius, UP, gap, ExponentialHuntCrossley(3e7, 1e8), friction=friction)
     arm = FlexibleJointArm(ROBOT, JointElasticity.of(ROBOT), substeps=2)
     run = arm.simulate(posture, np.zeros(ROBOT.n), Swing(ROBOT, velocity), contact, 0.28)
-    on = np.linalg.norm(run.force, axis=1) > 0.0
+    on = run.depth > 0.0
     off = run.time[1:][on[:-1] & ~on[1:]]
     assert len(off) >= 1
     _, losses = watch(zip(run.time, run.q, strict=True), seed)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from impact_aware.experiments.models.planar_arm import planar_arm
+from impact_aware.experiments.models.flexible_joint import planar_arm
 
 
 @pytest.fixture(scope="session")

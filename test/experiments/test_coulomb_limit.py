@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.geometry import Contact, contact_jacobian
-from impact_aware.experiments.models.planar_arm import planar_arm
+from impact_aware.experiments.models.flexible_joint import planar_arm
 from impact_aware.experiments.validation.coulomb_limit import direction_study, slip_change
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel

@@ -1,20 +1,31 @@
-"""The flexible-joint arm: convergence, conservation laws, its rigid limit, and which inertia predicts its impacts."""
+"""The flexible-joint arm: convergence, conservation laws, rigid limit, contact, controllers, and the planar arm."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from impact_aware.contact.force_models import ExponentialHuntCrossley, VirtualSpring
-from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.contact.force_models import ExponentialHuntCrossley, HuntCrossley, VirtualSpring
+from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.estimation.polynomial import PolynomialEstimator
-from impact_aware.experiments.arm_controllers import PressingForce
-from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
-from impact_aware.experiments.models.surface_contact import surface_at
+from impact_aware.experiments.models.flexible_joint import (
+    SLIP_ROUNDING,
+    FlexibleJointArm,
+    PressingForce,
+    StraightLine,
+    SurfaceContact,
+    planar_arm,
+    surface_at,
+)
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 
 INELASTIC = ExponentialHuntCrossley(1e8, 2e10)
+MODEL = HuntCrossley(1e8, 1e7)
+UP = np.array([0.0, 0.0, 1.0])
+components = st.floats(-1.0, 1.0)
 
 
 def coasting(robot, velocity):
@@ -24,9 +35,9 @@ def coasting(robot, velocity):
     return robot.home, np.linalg.lstsq(jacobian, target, rcond=None)[0]
 
 
-def surface_below(robot, gap, model=INELASTIC, **settings):
+def surface_below(robot, gap, friction=0.0):
     centre = robot.placement(robot.home).translation
-    return surface_at(centre, robot.tool_radius, [0.0, 0.0, 1.0], gap, model, **settings)
+    return surface_at(centre, robot.tool_radius, UP, gap, INELASTIC, friction)
 
 
 def kinetic_and_elastic_energy(arm, run, index):
@@ -66,7 +77,7 @@ def test_an_impact_converges_and_the_default_step_is_good_to_a_ten_thousandth_of
 
 def test_a_gravity_compensated_arm_stays_where_it_is(robot):
     arm = FlexibleJointArm(robot, JointElasticity.of(robot))
-    run = arm.simulate(robot.home, np.zeros(7), PressingForce(robot, coriolis=False), None, 0.02)
+    run = arm.simulate(robot.home, np.zeros(7), PressingForce(robot), None, 0.02)
     # Only the rounding of gravity over stiffness is left.
     assert np.abs(run.dq).max() < 1e-9
     np.testing.assert_allclose(run.torque, np.tile(robot.gravity(robot.home), (len(run.time), 1)), atol=1e-6)
@@ -103,23 +114,6 @@ def test_energy_only_falls_in_free_motion_without_gravity():
     assert energy[-1] <= energy[0] * (1.0 + 1e-3)
 
 
-def test_the_free_object_gets_the_impulse_that_the_arm_gives(planar):
-    q, dq = coasting(planar, [0.0, 0.0, -0.2])
-    point = planar.placement(q).translation - [0.0, 0.0, planar.tool_radius + 0.0302]
-    box = FreeObject(2.2, np.diag([0.01, 0.01, 0.01]), point)
-    contact = surface_below(planar, 0.0002, obstacle=box)
-    arm = FlexibleJointArm(planar, JointElasticity.of(planar))
-    run = arm.simulate(q, dq, PressingForce(planar), contact, 0.015)
-    near = (run.fine_time > run.impact_time) & (run.fine_time < run.impact_time + 0.01)
-    impulse = np.trapezoid(run.fine_force[near], run.fine_time[near])
-    final = run.object_twist[-1]
-    assert run.force[-1, 2] == 0.0
-    # Trapezoids of 50 us across a pulse of some milliseconds.
-    assert -2.2 * final[2] == pytest.approx(impulse, rel=0.01)
-    # The tip moves some micrometres sideways while it presses, so it turns the box by next to nothing.
-    assert np.abs(run.object_twist[:, 3:]).max() < 1e-3
-
-
 @pytest.mark.parametrize("speed", [0.1, 0.25])
 def test_m_plus_b_theta_predicts_the_flexible_arm_better_than_m_and_m_plus_b_rho(planar, speed):
     q, dq = coasting(planar, [0.5 * speed, 0.0, -0.87 * speed])
@@ -144,14 +138,14 @@ def test_m_plus_b_theta_predicts_the_flexible_arm_better_than_m_and_m_plus_b_rho
 
 def test_sticky_friction_stops_the_slip(planar):
     q, dq = coasting(planar, [0.03, 0.0, -0.2])
-    contact = surface_below(planar, 0.001, friction=1.5, slip_regularisation=3e-3)
+    contact = surface_below(planar, 0.001, friction=1.5)
     arm = FlexibleJointArm(planar, JointElasticity.of(planar))
     run = arm.simulate(q, dq, PressingForce(planar, [0.0, 0.0, -50.0]), contact, 0.03)
     jacobian = planar.frame_jacobian(run.q[-1])
     lever = np.array([0.0, 0.0, -planar.tool_radius])
     slip = jacobian[:3] @ run.dq[-1] + np.cross(jacobian[3:] @ run.dq[-1], lever)
-    # Inside the rounded corner the contact creeps slower than the regularisation.
-    assert abs(slip[0]) < 3e-3
+    # Inside the rounded corner the contact creeps slower than the rounding.
+    assert abs(slip[0]) < SLIP_ROUNDING
 
 
 def test_bad_input_is_refused(planar):
@@ -163,8 +157,16 @@ def test_bad_input_is_refused(planar):
         JointElasticity(np.ones(3), np.ones(3), np.ones(3), 2.0 * np.ones(3))
     with pytest.raises(InvalidInputError, match="substeps"):
         FlexibleJointArm(planar, JointElasticity.of(planar), substeps=0)
-    with pytest.raises(InvalidInputError, match="slip_regularisation"):
-        surface_below(planar, 0.0, slip_regularisation=0.0)
+    with pytest.raises(InvalidInputError, match="normal"):
+        SurfaceContact(np.zeros(3), np.zeros(3), MODEL)
+    with pytest.raises(InvalidInputError, match="friction"):
+        surface_below(planar, 0.0, friction=-0.1)
+    with pytest.raises(InvalidInputError, match="without memory"):
+        SurfaceContact(UP, np.zeros(3), VirtualSpring(1e6, 0.7))
+    with pytest.raises(InvalidInputError, match="parallel axes"):
+        planar_arm(RobotModel.from_profile("panda"), (0, 1, 2))
+    with pytest.raises(InvalidInputError, match="force"):
+        PressingForce(planar, [1.0, 2.0])(0.0, planar.home, np.zeros(3))
 
 
 def test_a_step_too_long_for_the_stiffness_is_named(planar):
@@ -173,16 +175,80 @@ def test_a_step_too_long_for_the_stiffness_is_named(planar):
         arm.simulate(planar.home, np.array([1.0, 0.0, 0.0]), PressingForce(planar), None, 0.1)
 
 
-def test_a_contact_model_with_memory_starts_afresh_at_the_second_touch(planar):
-    q, dq = coasting(planar, [0.0, 0.0, -0.2])
-    contact = surface_below(planar, 0.0005, VirtualSpring(1e6, 0.7))
-    arm = FlexibleJointArm(planar, JointElasticity.of(planar), substeps=10)
-    run = arm.simulate(q, dq, PressingForce(planar, [0.0, 0.0, -150.0]), contact, 0.08)
-    touching = run.force[:, 2] > 0.0
-    touches = int(np.sum(~touching[:-1] & touching[1:]))
-    # With the first touch's largest penetration remembered, later ones would find no force at all at first.
-    assert touches >= 2
-    jacobian = planar.frame_jacobian(run.q[-1])
-    lowest = planar.placement(run.q[-1]).translation[2] - planar.tool_radius
-    assert abs(jacobian[2] @ run.dq[-1]) < 0.2
-    assert contact.point[2] - lowest < 1e-3
+@given(
+    normal=st.tuples(components, components, st.floats(0.2, 1.0)),
+    slip=st.tuples(components, components, components),
+    friction=st.floats(0.0, 1.5),
+    depth=st.floats(-1e-3, 1e-3),
+)
+@settings(max_examples=60)
+def test_force_is_in_the_cone_and_friction_takes_energy(normal, slip, friction, depth):
+    contact = SurfaceContact(np.array(normal), np.zeros(3), MODEL, friction=friction)
+    force = contact.force(depth, np.array(slip))
+    pressure = float(force @ contact.normal)
+    tangential = force - pressure * contact.normal
+    if depth < 0.0:
+        assert not force.any()
+    if pressure > 0.0:
+        # Splitting the force along the normal again costs a rounding error of its size.
+        assert np.linalg.norm(tangential) <= (friction * (1.0 + 1e-9) + 1e-12) * pressure
+        assert float(tangential @ np.array(slip)) <= 1e-9 * pressure
+
+
+def test_slip_much_faster_than_the_rounding_has_coulombs_friction():
+    contact = SurfaceContact(UP, np.zeros(3), MODEL, 0.5)
+    force = contact.force(1e-4, np.array([0.3, 0.4, -0.1]))
+    # 1 - |v| / sqrt(|v|^2 + eps^2) is (eps / |v|)^2 / 2, 2e-6 for |v| = 0.5 m/s.
+    assert np.linalg.norm(force[:2]) / force[2] == pytest.approx(0.5, rel=3e-6)
+    np.testing.assert_allclose(force[:2] / np.linalg.norm(force[:2]), [-0.6, -0.8], atol=1e-12)
+
+
+def test_surface_stands_where_the_tip_will_touch():
+    contact = surface_at(np.array([0.3, 0.1, 0.5]), 0.03, [0.0, 0.0, 2.0], 0.002, MODEL)
+    assert contact.depth(np.array([0.3, 0.1, 0.47])) == pytest.approx(-0.002)
+    assert contact.depth(np.array([0.9, 0.1, 0.468])) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_normal_force_is_the_models_at_the_approach_speed():
+    normal = np.array([0.6, 0.0, 0.8])
+    contact = SurfaceContact(normal, np.zeros(3), MODEL, friction=0.4)
+    for speed in (0.2, 0.0, -0.05):
+        force = contact.force(1e-4, -speed * normal + [0.0, 0.3, 0.0])
+        pressure = float(MODEL.force(1e-4, speed))
+        # The rounding takes (1e-3 / 0.3)^2 / 2 = 6e-6 of the friction.
+        np.testing.assert_allclose(force, pressure * (normal - [0.0, 0.4, 0.0]), atol=3e-6 * pressure)
+
+
+def test_pressing_adds_the_torque_of_its_force_to_the_compensation(robot):
+    q, dq = robot.home, np.full(7, 0.3)
+    force = np.array([3.0, -2.0, -20.0])
+    torque = PressingForce(robot, force)(0.0, q, dq)
+    np.testing.assert_allclose(torque - robot.bias(q, dq), robot.frame_jacobian(q)[:3].T @ force, atol=1e-12)
+
+
+def test_on_its_line_the_impedance_only_compensates(robot):
+    q = robot.home
+    velocity = np.array([0.1, 0.0, -0.1])
+    dq = np.linalg.pinv(robot.frame_jacobian(q)[:3]) @ velocity
+    line = StraightLine(robot, robot.placement(q).translation - 0.2 * velocity, velocity)
+    np.testing.assert_allclose(line(0.2, q, dq), robot.bias(q, dq), atol=1e-9)
+    behind = line(0.3, q, dq) - robot.bias(q, dq)
+    pull = robot.frame_jacobian(q)[:3].T @ (1000.0 * 0.1 * velocity)
+    np.testing.assert_allclose(behind, pull, atol=1e-9)
+
+
+def test_lumped_planar_arm_moves_and_weighs_as_the_whole_arm(robot, planar):
+    q = planar.home + np.array([0.2, -0.1, 0.3])
+    whole = np.zeros(7)
+    whole[[1, 3, 5]] = q
+    np.testing.assert_allclose(planar.placement(q).translation, robot.placement(whole).translation, atol=1e-12)
+    rows = [1, 3, 5]
+    np.testing.assert_allclose(planar.mass_matrix(q), robot.mass_matrix(whole)[np.ix_(rows, rows)], atol=1e-12)
+    assert np.abs(planar.frame_jacobian(q)[1]).max() < 1e-12
+
+
+def test_motor_inertias_and_home_are_those_of_the_joints_that_stay(robot, planar):
+    rows = [1, 3, 5]
+    np.testing.assert_array_equal(planar.motor_inertia, robot.motor_inertia[rows])
+    np.testing.assert_array_equal(planar.apparent_motor_inertia, robot.apparent_motor_inertia[rows])
+    np.testing.assert_array_equal(planar.home, robot.home[rows])

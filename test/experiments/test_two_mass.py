@@ -68,13 +68,6 @@ def test_jump_maps_keep_momentum_and_lose_energy_also_for_a_moving_body(masses, 
     assert sum(masses) * rigid == pytest.approx(m0 * v0 + (m1 + m2) * v1, abs=1e-9)
 
 
-def test_a_body_at_rest_is_the_case_in_which_the_thesis_is_right():
-    parameters = TwoMassParameters()
-    after = (jump_map("B", parameters) @ np.array([0.0, 0.0, 0.0, 0.0, -6.0, -6.0]))[2:]
-    # (3.17) with v0 = 0: m1 / (m0 + m1) of the tip's velocity.
-    assert after[0] == pytest.approx(-1.0)
-
-
 def test_a_stiffer_contact_brings_model_a_closer_to_b(runs):
     errors = []
     for stiffness in (1e4, 1e6, 1e8):
@@ -98,19 +91,15 @@ def test_bad_input_is_refused():
             simulate(model, duration=0.05)
 
 
-def test_impact_laws_give_the_impulse_that_the_body_takes_and_no_finite_force(runs):
+def test_impact_laws_keep_the_momentum_of_the_bodies_that_stick(runs):
     for model, mass in (("B", 1.0), ("C", 2.0)):
         run = runs[model]
         # The force on the drive bends the spring of model B a little.
         _, speed, drive = -run.velocity_before
         assert (speed, drive) == (pytest.approx(6.3246, rel=5e-3), pytest.approx(6.3246, rel=5e-3))
         after = speed * mass / (5.0 + mass)
-        # The robot comes in the negative direction and is pushed back.
-        assert run.impulse == pytest.approx(5.0 * after, rel=1e-4)
         np.testing.assert_allclose(run.velocity_after, [-after, -after, -drive if model == "B" else -after], rtol=1e-9)
-        assert np.isnan(run.contact_force).all()
-    assert np.isnan(runs["A"].impulse) and np.isnan(runs["A"].velocity_after).all()
-    assert runs["A"].contact_force.max() > 0.0 == runs["A"].contact_force[0]
+    assert np.isnan(runs["A"].velocity_after).all()
 
 
 def test_the_spring_slows_the_drive_and_pulls_the_tip(runs):

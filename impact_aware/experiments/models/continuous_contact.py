@@ -18,7 +18,6 @@ from impact_aware.arrays import Array
 from impact_aware.contact.force_models import VirtualSpring
 from impact_aware.contact.geometry import Contact, contact_point, point_jacobian
 from impact_aware.errors import InvalidInputError, NoSolutionError
-from impact_aware.experiments.models.surface_contact import SurfaceContact
 from impact_aware.ranges import POSITIVE
 from impact_aware.robot import RobotModel
 
@@ -110,7 +109,7 @@ class _Follower:
         start = contact_point(robot, q, contact)
         # The touching point stays the same material point: a tip rolls by far less than it is indented.
         self._offset = robot.placement(q, contact.frame).actInv(start)
-        self._surface = SurfaceContact(contact.normal, start, self._spring)
+        self._start = start
         jacobian, _ = self._kinematics(q)
         if not float((jacobian @ dq)[0]) < 0.0:
             raise InvalidInputError("dq", dq.tolist(), "velocities that approach the surface")
@@ -171,7 +170,7 @@ class _Follower:
         point = placement.act(self._offset)
         lever = point_jacobian(point - placement.translation)
         jacobian = self._contact.axes @ lever @ self._robot.frame_jacobian(q, self._contact.frame)
-        return jacobian, self._surface.depth(point, np.zeros(6))
+        return jacobian, -float(self._contact.normal @ (point - self._start))
 
     def _bias(self, q: Array) -> Array:
         return self._robot.gravity(q) - self._robot.bias(q, self._dq)

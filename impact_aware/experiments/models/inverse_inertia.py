@@ -73,16 +73,6 @@ def composite_inverse_inertia(robot: RobotModel, q: Array, contact: Contact) -> 
     return np.asarray(np.eye(3) / body.mass - lever @ np.linalg.solve(body.inertia, lever), dtype=float)
 
 
-def equivalent_inertia_at(body: CompositeBody, point: Array) -> Array:
-    """The composite body's spatial inertia moved to `point` (3,), eq. (18), (6, 6); its inverse holds W of (17)."""
-    transform = np.eye(6)
-    transform[:3, 3:] = pin.skew(point - body.centre)
-    centroidal = np.zeros((6, 6))
-    centroidal[:3, :3], centroidal[3:, 3:] = body.mass * np.eye(3), body.inertia
-    # Twist at the point to twist at the centre: v_c = v_p + (p - c) x omega.
-    return np.asarray(transform.T @ centroidal @ transform, dtype=float)
-
-
 def flexibility_inverse_inertia(robot: RobotModel, q: Array, contact: Contact, inertia: str = "M+B_theta") -> Array:
     """W_flexibility of eqs. (20)-(22), (3, 3), 1/kg: what the joints' motion adds to the composite body's W."""
     jacobian = contact_jacobian(robot, q, contact)

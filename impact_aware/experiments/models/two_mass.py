@@ -74,22 +74,18 @@ class TwoMassRun:
         time: (k,) s.
         position: (k, 3) Of m0, m1, m2, m; m1 and m2 measured so that their spring is relaxed when they are equal.
         velocity: (k, 3) m/s.
-        contact_force: (k,) Between m0 and m1, N; NaN in models B and C, where it is impulsive or a constraint.
         impact_time: First touch, s.
         velocity_before: (3,) At first touch, m/s.
         velocity_after: (3,) Just after the impact law acted, m/s; NaN in model A, which has no such instant.
-        impulse: Impulse of the impact law on the robot, N s; NaN in model A.
     """
 
     model: str
     time: Array
     position: Array
     velocity: Array
-    contact_force: Array
     impact_time: float
     velocity_before: Array
     velocity_after: Array
-    impulse: float
 
     def velocity_at(self, time: float) -> Array:
         """Velocities (3,) at `time`, interpolated, m/s."""
@@ -145,11 +141,8 @@ def jump_map(model: str, parameters: TwoMassParameters) -> Array:
 def _simulate_compliant(parameters: TwoMassParameters, times: Array) -> TwoMassRun:
     masses = parameters.masses
 
-    def contact_force(state: Array) -> Array:
-        return parameters.contact.force(state[0] - state[1], state[3] - state[4])
-
     def derivative(_: float, state: Array) -> Array:
-        force = float(contact_force(state))
+        force = float(parameters.contact.force(state[0] - state[1], state[3] - state[4]))
         spring = parameters.joint_stiffness * (state[2] - state[1]) + parameters.joint_damping * (state[5] - state[4])
         forces = np.array([-force, force + spring, -spring - parameters.drive_force])
         return np.concatenate([state[3:], forces / masses])
@@ -175,11 +168,9 @@ def _simulate_compliant(parameters: TwoMassParameters, times: Array) -> TwoMassR
         time=times,
         position=solution.y[:3].T,
         velocity=solution.y[3:].T,
-        contact_force=contact_force(solution.y),
         impact_time=float(solution.t_events[0][0]),
         velocity_before=solution.y_events[0][0][3:],
         velocity_after=np.full(3, np.nan),
-        impulse=float("nan"),
     )
 
 
@@ -207,11 +198,9 @@ def _simulate_hybrid(model: str, parameters: TwoMassParameters, times: Array) ->
         time=times,
         position=position,
         velocity=velocity,
-        contact_force=np.full(times.size, np.nan),
         impact_time=impact_time,
         velocity_before=velocity_before,
         velocity_after=velocity_after,
-        impulse=float(-parameters.object_mass * (velocity_after[0] - velocity_before[0])),
     )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from impact_aware.detection import AdaptiveWindowDetector, AdaptiveWindowParameters, JointSample
-from impact_aware.experiments.arm_controllers import PressingForce
-from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, FlexibleJointRun
+from impact_aware.experiments.models.flexible_joint import (
+    FlexibleJointArm,
+    FlexibleJointRun,
+    PressingForce,
+)
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.flexible_arms import table_impact

@@ -13,10 +13,15 @@ from impact_aware.arrays import Array
 from impact_aware.contact.force_models import ExponentialHuntCrossley
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation.polynomial import PolynomialEstimator
-from impact_aware.experiments.arm_controllers import PressingForce, StraightLine
-from impact_aware.experiments.models.flexible_joint import Controller, FlexibleJointArm, FlexibleJointRun
-from impact_aware.experiments.models.planar_arm import planar_arm
-from impact_aware.experiments.models.surface_contact import surface_at
+from impact_aware.experiments.models.flexible_joint import (
+    Controller,
+    FlexibleJointArm,
+    FlexibleJointRun,
+    PressingForce,
+    StraightLine,
+    planar_arm,
+    surface_at,
+)
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import predict

@@ -10,8 +10,11 @@ from impact_aware.arrays import Array
 from impact_aware.detection import AdaptiveWindowDetector, JointSample
 from impact_aware.detection.papers import impact_sensitivity
 from impact_aware.estimation.oscillation import OscillationEstimator
-from impact_aware.experiments.arm_controllers import PressingForce
-from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, FlexibleJointRun
+from impact_aware.experiments.models.flexible_joint import (
+    FlexibleJointArm,
+    FlexibleJointRun,
+    PressingForce,
+)
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.detection_delay import RESOLUTION, THESIS_DETECTOR

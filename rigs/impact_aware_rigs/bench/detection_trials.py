@@ -19,8 +19,7 @@ from scipy.signal import lfilter
 from impact_aware.arrays import Array
 from impact_aware.contact.force_models import ExponentialHuntCrossley
 from impact_aware.detection import JointSample
-from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
-from impact_aware.experiments.models.surface_contact import surface_at
+from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, surface_at
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
