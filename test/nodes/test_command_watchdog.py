@@ -24,7 +24,7 @@ from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.ros import controller_switch, deactivation
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
-from impact_aware_rigs.emulators.controller_manager import ControllerManager, LoadedController
+from impact_aware_rigs.emulators.controllers import ControllerManager, LoadedController
 
 PANDA = RobotModel.from_profile("panda")
 LOOK = command_watchdog.LOOK_PERIOD

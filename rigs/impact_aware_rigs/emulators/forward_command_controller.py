@@ -7,27 +7,22 @@ either. docs/hardware.md says what it is good for.
 
 from __future__ import annotations
 
-import array
 import math
 import sys
 import time
 from dataclasses import dataclass
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.qos import COMMAND_QOS, STREAM_QOS, state_qos
+from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, Report
+from impact_aware.nodes.ros.qos import STREAM_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
-from impact_aware_rigs.emulators.command_record import CommandRecord
-from impact_aware_rigs.emulators.controller_manager import ControllerManager, LoadedController
-from impact_aware_rigs.emulators.forward_controller import ForwardCommandController
-from impact_aware_rigs.emulators.manager_services import ManagerServices
+from impact_aware_rigs.emulators.controller_node import ControllerNode
+from impact_aware_rigs.emulators.controllers import ControllerManager, ForwardCommandController, LoadedController
 
 
 @dataclass(frozen=True)
@@ -42,45 +37,34 @@ class Settings:
     lockstep: bool = described(False, "update once per joint_states instead, for a simulator in lockstep")
 
 
-class ForwardCommandControllerNode(Node):
+class ForwardCommandControllerNode(ControllerNode):
     """Holds the last command and writes it at every update."""
 
     def __init__(self) -> None:
         """Wait for the hardware."""
         super().__init__("effort_controller")
+        self._begun = self._off = False
+        self._count = 0
+        self._commanded, self._held_time = math.nan, math.nan
         settings = load_settings(self, Settings)
         self.controller = ForwardCommandController(len(settings.joints))
-        self._message = Float64MultiArray(data=array.array("d", bytes(8 * len(settings.joints))))
-        self._values = np.frombuffer(self._message.data)
-        self._begun = False
-        self._record = CommandRecord(len(settings.joints))
-        self._off, self._count = False, 0
-        self._commanded, self._held_time = math.nan, math.nan
+        self.begin(len(settings.joints), None if settings.lockstep else settings.update_rate)
         if settings.controller_manager:
-            self._manage(settings.controller_manager)
-        self._publisher = self.create_publisher(Float64MultiArray, "hardware_commands", COMMAND_QOS)
+            own = LoadedController(self._switch, lambda: self.controller.active)
+            self.offer_services(settings.controller_manager, ControllerManager({self.get_name(): own}))
         if settings.lockstep:
-            self.create_subscription(JointState, "joint_states", self._on_state, state_qos(reliable=True))
-        else:
-            steady = Clock(clock_type=ClockType.STEADY_TIME)
-            self.create_timer(1.0 / settings.update_rate, self._update, clock=steady)
-        self._diagnostics = DiagnosticsReporter(self, self._status)
-
-    def _manage(self, manager: str) -> None:
-        """Offer the services of a controller manager, in whose process a controller lives."""
-        own = LoadedController(self._switch, lambda: self.controller.active)
-        self._manager_services = ManagerServices(self, manager, ControllerManager({self.get_name(): own}))
+            self.create_subscription(JointState, "joint_states", lambda _: self.update(), state_qos(reliable=True))
 
     def _switch(self, active: bool) -> None:
         self._off = not active
         self._held_time = time.monotonic() - self._commanded
-        self.controller.activate() if active else self.controller.deactivate()
-        self._diagnostics.report()
+        self.controller.switch(active)
+        self.diagnostics.report()
 
-    def _begin(self) -> None:
+    def take_commands(self) -> None:
         """Take commands, now that there is somebody to whom they go on."""
         self._begun = True
-        self.controller.activate()
+        self.controller.switch(True)
         # Deep, so that two commands between two updates are both seen, though only the last one is written.
         self.create_subscription(Float64MultiArray, "~/commands", self._on_command, STREAM_QOS)
 
@@ -91,30 +75,26 @@ class ForwardCommandControllerNode(Node):
         self.controller.receive(message.data)
         if self.controller.dropped > dropped:
             self.get_logger().warning("dropped a command with a value that is not finite", throttle_duration_sec=1.0)
-        elif len(message.data) == self._values.size:
-            self._record.note(np.array(message.data))
+        elif len(message.data) == self.controller.interfaces.size:
+            self.record.note(np.array(message.data))
 
-    def _on_state(self, _state: JointState) -> None:
-        self._update()
-
-    def _update(self) -> None:
-        if not self._begun and self._publisher.get_subscription_count() > 0:
-            self._begin()
+    def update(self) -> None:
+        """Write the last command."""
+        if not self._begun and self.hardware.get_subscription_count() > 0:
+            self.take_commands()
         was_active = self.controller.active
         written = self.controller.update()
         if written is not None:
-            self._record.written()
-            self._values[:] = written
-            self._publisher.publish(self._message)
+            self.write(written)
         elif was_active and not self.controller.active:
             self.get_logger().error("deactivated: a command of the wrong size came")
-            self._diagnostics.report()
+            self.diagnostics.report()
 
     def _status(self) -> Report:
         controller = self.controller
         values: dict[str, object] = {"active": controller.active, "dropped": controller.dropped}
         values["errors"], values["commands"] = controller.errors, self._count
-        values |= {"held_ms": 1e3 * self._held_time, **self._record.values()}
+        values |= {"held_ms": 1e3 * self._held_time, **self.record.values()}
         if not self._begun:
             return OK, "waiting for the hardware", values
         if self._off:

@@ -6,29 +6,21 @@ component is active; it is the controller manager of both, too. docs/hardware.md
 
 from __future__ import annotations
 
-import array
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-from std_msgs.msg import Float64MultiArray
 
 from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
 from impact_aware.nodes.joint_state_source import JointStateSource
-from impact_aware.nodes.ros.diagnostics import OK, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.diagnostics import OK, Report
 from impact_aware.nodes.ros.messages import message_class
-from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
-from impact_aware_rigs.emulators.command_record import CommandRecord
-from impact_aware_rigs.emulators.controller_manager import ControllerManager, LoadedController
-from impact_aware_rigs.emulators.lbr_torque_command import JOINTS, LbrTorqueCommand
-from impact_aware_rigs.emulators.manager_services import ManagerServices
+from impact_aware_rigs.emulators.controller_node import ControllerNode
+from impact_aware_rigs.emulators.controllers import JOINTS, ControllerManager, LbrTorqueCommand, LoadedController
 
 
 @dataclass(frozen=True)
@@ -47,58 +39,47 @@ class Settings:
     lockstep: bool = described(False, "update once per joint_states instead, for a simulator in lockstep")
 
 
-class LbrTorqueCommandControllerNode(Node):
+class LbrTorqueCommandControllerNode(ControllerNode):
     """Holds the last command and writes it at every update."""
 
     def __init__(self) -> None:
         """Wait for states of the arm."""
         super().__init__("lbr_torque_command_controller")
         settings = load_settings(self, Settings)
-        self.lbr, self._record = LbrTorqueCommand(), CommandRecord(JOINTS)
-        self._received = 0
-        controller = LoadedController(self._switch, lambda: self.lbr.active)
-        component = LoadedController(self._switch_component, lambda: self.lbr.component_active)
+        self.lbr, self._received, self._stiffness = LbrTorqueCommand(), 0, settings.stiffness
+        self.begin(JOINTS, None if settings.lockstep else settings.update_rate)
         if settings.controller_manager:
+            controller = LoadedController(lambda on: self._switch("active", on), lambda: self.lbr.active)
+            component = LoadedController(
+                lambda on: self._switch("component_active", on), lambda: self.lbr.component_active
+            )
             manager = ControllerManager({self.get_name(): controller}, {settings.component: component})
-            self._manager_services = ManagerServices(self, settings.controller_manager, manager)
-        self._publisher = self.create_publisher(Float64MultiArray, "hardware_commands", COMMAND_QOS)
+            self.offer_services(settings.controller_manager, manager)
         self.create_subscription(message_class(OVERLAY_TYPE), OVERLAY_TOPIC, self._on_command, 1)
-        self._states = JointStateSource(self, settings.joints, self._on_state, reliable=settings.lockstep)
-        self._lockstep, self._stiffness = settings.lockstep, settings.stiffness
-        if not settings.lockstep:
-            self.create_timer(1.0 / settings.update_rate, self._update, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._diagnostics = DiagnosticsReporter(self, self._status)
+        on_state = (lambda _stamp: self.update()) if settings.lockstep else (lambda _stamp: None)
+        self._states = JointStateSource(self, settings.joints, on_state, reliable=settings.lockstep)
 
-    def _switch(self, active: bool) -> None:
-        self.lbr.active = active
-        self._diagnostics.report()
-
-    def _switch_component(self, active: bool) -> None:
-        self.lbr.component_active = active
-        self._diagnostics.report()
+    def _switch(self, part: str, active: bool) -> None:
+        setattr(self.lbr, part, active)
+        self.diagnostics.report()
 
     def _on_command(self, message: Any) -> None:
         self._received += 1
         torque = np.array(message.torque)
         self.lbr.receive(np.array(message.joint_position), torque)
-        self._record.note(torque)
+        self.record.note(torque)
 
-    def _on_state(self, _stamp: Time) -> None:
-        if self._lockstep:
-            self._update()
-
-    def _update(self) -> None:
+    def update(self) -> None:
+        """Send the last command to the arm, with the torque of its impedance."""
         sent = self.lbr.update(self._states.position) if self._states.received else None
         if sent is not None:
-            self._record.written()
             position, torque = sent
-            torque = torque + self._stiffness * (position - self._states.position)
-            self._publisher.publish(Float64MultiArray(data=array.array("d", torque.tobytes())))
+            self.write(torque + self._stiffness * (position - self._states.position))
 
     def _status(self) -> Report:
         lbr = self.lbr
         values: dict[str, object] = {"active": lbr.active, "component_active": lbr.component_active}
-        values |= {"received": self._received, **self._record.values()}
+        values |= {"received": self._received, **self.record.values()}
         if not lbr.component_active:
             return OK, "the session with the arm has ended", values
         return OK, "commanding" if lbr.active else "going on with the last command", values

@@ -13,7 +13,7 @@ from impact_aware.control import ControlSession
 from impact_aware.control.local_law import LawFollower, LawSource
 from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.sensors import JointReading
-from impact_aware_rigs.emulators.forward_controller import ForwardCommandController
+from impact_aware_rigs.emulators.controllers import ForwardCommandController
 from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.judge import CommandJudge
 
@@ -62,7 +62,7 @@ class EffortHardware(Hardware):
         super().__init__(bench, judge, lost, start)
         self._controllers = [ForwardCommandController(robot.n) for robot in bench.robots]
         for controller in self._controllers:
-            controller.activate()
+            controller.switch(True)
         self._robots = bench.robots
         self._last = -math.inf
 

@@ -85,9 +85,7 @@ class ModelTrial(AnyTrial):
         truth = copy.copy(self.bench)
         truth.robots = self.true
         hardware = HARDWARE[self.trial.interface](truth, self.judge, lambda _arm: False, START)
-        session = self.session(
-            lambda sent: hardware.take(session, sent[order]), self.believed, declared=self.declared
-        )
+        session = self.session(lambda sent: hardware.take(session, sent[order]), self.believed, declared=self.declared)
         tools = [self.plant.tool_placement(name).translation.copy() for name in self.plant.robots]
         fastest = furthest = 0.0
         refusal, failures = "", list[str]()

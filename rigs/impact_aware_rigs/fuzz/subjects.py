@@ -121,9 +121,9 @@ SUBJECTS: dict[str, Subject] = {
         "ForwardCommandControllerNode",
         {"joints": JOINTS},
         # Nobody listens to what goes on from this one to the hardware; commands shall come all the same.
-        prepare=lambda node: node._begin(),
+        prepare=lambda node: node.take_commands(),
         # What a person does after a command of the wrong size.
-        vary=lambda node, _generator: node.controller.activate(),
+        vary=lambda node, _generator: node.controller.switch(True),
     ),
     "lbr_torque_command_controller": Subject("LbrTorqueCommandControllerNode", {"joints": JOINTS}),
     "run_monitor": Subject("RunMonitorNode"),
