@@ -14,10 +14,9 @@ from impact_aware.cli.options import MOST, add_options
 from impact_aware.cli.output import keep_json, progress, show
 from impact_aware.control import VARIANTS
 from impact_aware.experiments.campaign import COLUMNS, RANDOM_COLUMNS, Row, Run, RunOptions, keep_maps, simulate
-from impact_aware.experiments.campaign_execution import execute
 from impact_aware.experiments.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
 from impact_aware.experiments.campaign_report import format_random, format_table, summarise, summarise_random
-from impact_aware.experiments.campaign_store import CampaignStore
+from impact_aware.experiments.campaign_store import CampaignStore, execute
 from impact_aware.experiments.episode_settings import PREDICTIONS
 from impact_aware.experiments.random_setup import RANGES, plan_random
 from impact_aware.json_text import finite

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from impact_aware.cli.options import MOST, add_options
 from impact_aware.cli.output import keep_json, progress, show
 from impact_aware.errors import UnknownNameError
-from impact_aware.experiments.validation.check import KINDS, Check
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import KINDS, Check, ValidationContext
 from impact_aware.experiments.validation.registry import VALIDATIONS, run_validation
 from impact_aware.parameters import Options, described
 

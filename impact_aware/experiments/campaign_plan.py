@@ -17,51 +17,32 @@ class CampaignTask:
     Attributes:
         task: Name of the task file.
         objects: Names of its objects.
-        starts: Indices of its start positions.
-        displacements: Of the object along the impact direction of the first arm, against it positive, m.
-        duration: Longest simulated time of a run, s.
         shown: Object and displacement of the run that the figure of velocities shows, as Figures 6, 8 and 9.
         detector: What detects: a soft palm on a light object takes torques too.
+        displacements: Of the object along the impact direction of the first arm, against it positive, m.
+        starts: Indices of its start positions.
+        duration: Longest simulated time of a run, s.
     """
 
     task: str
     objects: tuple[str, ...]
-    starts: tuple[int, ...]
-    displacements: tuple[float, ...]
-    duration: float
     shown: tuple[str, float]
     detector: str = "adaptive_window"
+    displacements: tuple[float, ...] = (-0.03, 0.0, 0.03)
+    starts: tuple[int, ...] = (0, 1, 2)
+    duration: float = 4.0
 
+
+_PACKS = ("juice_pack", "cat_food", "parcel")
 
 CAMPAIGNS = {
-    "hit-and-push": CampaignTask(
-        "hit_and_push_palm",
-        ("juice_pack", "cat_food", "parcel"),
-        (0, 1, 2),
-        (-0.03, 0.0, 0.03),
-        4.0,
-        ("juice_pack", 0.0),
-        detector="fusion",
-    ),
-    "hit-and-push-ball": CampaignTask(
-        "hit_and_push", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (-0.03, 0.0, 0.03), 4.0, ("juice_pack", 0.0)
-    ),
-    "hit-and-push-can": CampaignTask(
-        "hit_and_push_can",
-        ("quart_can", "gallon_can"),
-        (0, 1, 2),
-        (-0.03, 0.0, 0.03),
-        4.0,
-        ("quart_can", 0.0),
-        detector="fusion",
-    ),
-    "hit-and-push-wedge": CampaignTask(
-        "hit_and_push_wedge", ("wedge",), (0, 1, 2), (-0.03, 0.0, 0.03), 4.0, ("wedge", 0.0), detector="fusion"
-    ),
-    "dual-arm-grab": CampaignTask(
-        "dual_arm_grab", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (0.0, 0.015, 0.03), 4.0, ("cat_food", 0.015)
-    ),
+    "hit-and-push": CampaignTask("hit_and_push_palm", _PACKS, ("juice_pack", 0.0), "fusion"),
+    "hit-and-push-ball": CampaignTask("hit_and_push", _PACKS, ("juice_pack", 0.0)),
+    "hit-and-push-can": CampaignTask("hit_and_push_can", ("quart_can", "gallon_can"), ("quart_can", 0.0), "fusion"),
+    "hit-and-push-wedge": CampaignTask("hit_and_push_wedge", ("wedge",), ("wedge", 0.0), "fusion"),
+    "dual-arm-grab": CampaignTask("dual_arm_grab", _PACKS, ("cat_food", 0.015), displacements=(0.0, 0.015, 0.03)),
 }
+"""Campaigns by name."""
 
 
 CONTROLLERS: dict[str, dict[str, Any]] = {

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from impact_aware.experiments.campaign import Row
 from impact_aware.experiments.campaign_report import LABELS
 from impact_aware.experiments.episode_result import EpisodeResult
-from impact_aware.experiments.judgement import cause_class
+from impact_aware.experiments.run_figures import cause_class
 
 COLOURS = {
     "no_rs": "#0055bd",

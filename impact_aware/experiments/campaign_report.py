@@ -11,8 +11,8 @@ import numpy as np
 from impact_aware.control import VARIANTS
 from impact_aware.experiments.campaign import Row
 from impact_aware.experiments.campaign_plan import CONTROLLERS
-from impact_aware.experiments.judgement import CAUSES, cause_class
 from impact_aware.experiments.random_setup import RANGES
+from impact_aware.experiments.run_figures import CAUSES, cause_class
 
 Groups = dict[str, dict[str, dict[str, float]]]
 """Factor -> value -> controller -> mean."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,13 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
-from impact_aware.control import Command, ControlSession, Mode
+from impact_aware.control import ControlSession, Mode
 from impact_aware.detection import ImpactDetector, JointSample, make_detector
 from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
-from impact_aware.impact import DEFAULT_METHOD, ImpactPrediction, predict
+from impact_aware.impact import ImpactPrediction, predict
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact, ReferenceField
@@ -45,7 +45,7 @@ _REMEMBERED = 64
 
 
 def predict_impact(
-    task: Task, arm: int, robot: RobotModel, field: ReferenceField, event: ImpactEvent, method: str = DEFAULT_METHOD
+    task: Task, arm: int, robot: RobotModel, field: ReferenceField, event: ImpactEvent
 ) -> ImpactPrediction:
     """What the impact does to arm and object, from the state that the detector found just before it.
 
@@ -57,7 +57,6 @@ def predict_impact(
         robot: Its model.
         field: The reference in use, in the task's frame.
         event: What the detector reported: posture and velocity just before, (n,) rad and rad/s.
-        method: One of `IMPACT_MAPS`.
 
     Returns:
         The prediction, in the base frame of the arm.
@@ -76,7 +75,7 @@ def predict_impact(
     )
     here = PlacedShape(placed.shape, base.actInv(centre), to_base @ field.object_rotation)
     body = here.free_object(field.object_mass, [*(to_base @ field.object_velocity), 0.0, 0.0, 0.0])
-    return predict(robot, event.position, event.velocity_before, contact, obstacle=body, method=method)
+    return predict(robot, event.position, event.velocity_before, contact, obstacle=body)
 
 
 def run_episode(
@@ -88,7 +87,6 @@ def run_episode(
     sampled: ImpactMap | None = None,
     object_velocity: ArrayLike | None = None,
     object_swing: Swing | None = None,
-    on_cycle: Callable[[Command], None] | None = None,
 ) -> EpisodeResult:
     """Run a task from rest at its start position until its duration is over or the object has come to rest.
 
@@ -102,7 +100,6 @@ def run_episode(
         sampled: The task's map for `impact_map="sampled"`; sampled now when None.
         object_velocity: (3,) With which the object is believed to move from the start on, m/s; at rest when None.
         object_swing: How it is believed to swing from there; it keeps its velocity when None.
-        on_cycle: Called with every command.
 
     Raises:
         InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
@@ -133,8 +130,6 @@ def run_episode(
             _take_event(session, predictor, index, _completed(event, reading.dq[part]), reading, len(events))
         command = session.cycle(reading.time, reading.q, reading.dq)
         recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
-        if on_cycle is not None:
-            on_cycle(command)
         state = plant.step(command.effort)
         moving = command.mode is not Mode.POST or float(np.linalg.norm(state.object_twist)) > _REST_SPEED
         over = command.mode is Mode.SAFE or not moving
@@ -196,10 +191,10 @@ class ObjectVelocity:
         sampled: ImpactMap | None = None,
     ) -> None:
         """Prepare; a map that is wanted and not given is sampled."""
-        self._task, self._robots, self._field, self._method = task, robots, field, settings.impact_method
+        self._task, self._robots, self._field = task, robots, field
         self._sampled: ImpactMap | None = None
         if settings.impact_map == "sampled":
-            self._sampled = sampled or sample_impact_map(IntendedImpact(task, robots, method=self._method))
+            self._sampled = sampled or sample_impact_map(IntendedImpact(task, robots))
         self._bases = [base_placement(arm) for arm in task.arms]
         self._ends = np.cumsum([robot.n for robot in robots])[:-1]
         self.predictions: list[tuple[float, Array]] = []
@@ -260,7 +255,7 @@ class ObjectVelocity:
 
     def _tip(self, arm: int, event: ImpactEvent, field: ReferenceField) -> Array:
         """Velocity (3,) of an object that the round tip of one arm has hit, m/s."""
-        prediction = predict_impact(self._task, arm, self._robots[arm], field, event, self._method)
+        prediction = predict_impact(self._task, arm, self._robots[arm], field, event)
         self.predictions.append((event.time, prediction.velocity_after))
         assert prediction.object_twist_after is not None
         return np.asarray(self._bases[arm].rotation @ prediction.object_twist_after[:3])
@@ -328,7 +323,7 @@ def _field(
 def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> Array:
     if settings.posture is not None:
         return np.array(settings.posture, dtype=float)
-    starts = settings.start_position or [arm.starts[min(settings.start, len(arm.starts) - 1)] for arm in task.arms]
+    starts = [arm.starts[min(settings.start, len(arm.starts) - 1)] for arm in task.arms]
     return np.concatenate([start_posture(a, r, s) for a, r, s in zip(task.arms, robots, starts, strict=True)])
 
 

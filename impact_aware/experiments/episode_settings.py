@@ -8,7 +8,6 @@ from typing import Any
 
 from impact_aware.control import ControlParameters
 from impact_aware.errors import UnknownNameError
-from impact_aware.impact import DEFAULT_METHOD
 from impact_aware.simulation.sensors import SensorSettings
 from impact_aware.simulation.task_scene import Truth
 
@@ -23,15 +22,13 @@ class EpisodeSettings:
         control: Gains, limits and variant of the controller.
         detector: Name of the detector.
         detector_parameters: What differs from its defaults.
-        impact_method: Name of the impact map.
         impact_map: Whence the object's velocity after the impact comes: `direct` from the state that was detected, or
             `sampled` beforehand over impact positions and interpolated (van Steen 2024, eqs. 40-41).
         sensors: How the joint states come about.
         joint_stiffness: Of flexible joints with their motors and torque loop, N m/rad; None for rigid joints.
         truth: How the world differs from the task.
         start: Index of the start position, or of the arms' start positions.
-        start_position: (arms, 3) Tool positions to start from instead, m.
-        posture: (n,) Joint positions of all arms to start from instead of either, rad.
+        posture: (n,) Joint positions of all arms to start from instead, rad.
         duration: Simulated time, s.
         settle_time: The run ends when the object has been at rest for so long after the impact, s; None for never.
     """
@@ -39,13 +36,11 @@ class EpisodeSettings:
     control: ControlParameters = field(default_factory=ControlParameters)
     detector: str = "adaptive_window"
     detector_parameters: Mapping[str, Any] = field(default_factory=dict)
-    impact_method: str = DEFAULT_METHOD
     impact_map: str = "direct"
     sensors: SensorSettings = field(default_factory=SensorSettings)
     joint_stiffness: float | None = None
     truth: Truth = field(default_factory=Truth)
     start: int = 0
-    start_position: tuple[tuple[float, float, float], ...] | None = None
     posture: tuple[float, ...] | None = None
     duration: float = 4.0
     settle_time: float | None = None

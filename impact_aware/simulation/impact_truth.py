@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import mujoco
 import numpy as np
@@ -22,6 +22,9 @@ COMPRESSION_END = 0.01
 
 SETTLING_TIME = 0.005
 """Time after the compression within which a contact may still bounce, s: several times the compression."""
+
+SEPARATION_TIME = 0.005
+"""Time without contact after which an impact is over, s."""
 
 CONTACT_GAP = 1e-5
 """Gap up to which surfaces that met still count as touching, m: less than their roughness. A sliding contact in MuJoCo
@@ -155,35 +158,52 @@ _Pair: TypeAlias = tuple[str, str, str]
 
 
 class _Event:
-    """An impact while it is being watched."""
+    """An impact while it is being watched.
 
-    def __init__(self, time: float, touch: _Touch, q: Array, dq: Array, twist: Array, approach_speed: float) -> None:
-        self.time = time
-        self.touch = touch
-        self.q, self.velocity_before, self.object_twist_before = q, dq, twist
-        self.approach_speed = approach_speed
-        self.time_after = math.nan
-        self.velocity_after: Array | None = None
-        self.object_twist_after: Array | None = None
+    Attributes:
+        touch: At first contact.
+        time_after: End of compression, s; NaN before.
+        impulse: (3,) So far, N s.
+        absent_since: When contact was lost, s; NaN while it lasts.
+    """
+
+    def __init__(self, key: _Pair, time: float, touch: _Touch, state: tuple[Array, Array, Array], speed: float) -> None:
+        arm, partner, link = key
+        q, dq, twist = state
+        self.touch, self.approach_speed = touch, max(-speed, 0.0)
+        self._begin: dict[str, Any] = {"arm": arm, "partner": partner, "link": link, "time": time, "q": q}
+        self._begin |= {"point": touch.point, "normal": touch.normal}
+        self._begin |= {"velocity_before": dq, "object_twist_before": twist, "approach_speed": self.approach_speed}
+        self._end: dict[str, Any] = {}
+        self.time_after = self.absent_since = math.nan
         self.impulse = np.zeros(3)
-        self.separation_speed = 0.0
-        self.losses = 0
-        self.absent_since = math.nan
+        self.separation_speed, self.losses = 0.0, 0
 
     @property
     def compressing(self) -> bool:
-        return self.velocity_after is None
+        return not self._end
 
     @property
     def lost(self) -> bool:
         return not math.isnan(self.absent_since)
 
     def end_compression(self, time: float, state: tuple[Array, Array, Array]) -> None:
-        self.time_after, (_, self.velocity_after, self.object_twist_after) = time, state
+        self.time_after = time
+        self._end = {"time_after": time, "velocity_after": state[1], "object_twist_after": state[2]}
+
+    def truth(self) -> ImpactTruth:
+        return ImpactTruth(
+            **self._begin,
+            **self._end,
+            impulse=self.impulse.copy(),
+            separation_speed=self.separation_speed,
+            losses=self.losses,
+            time_lost=self.absent_since,
+        )
 
 
 class ImpactObserver:
-    """Watches what arms touch; contact lost for longer than `separation_time` ends an event.
+    """Watches what arms touch; contact lost for longer than `SEPARATION_TIME` ends an event.
 
     Call `look` between MuJoCo's `mj_step1` and `mj_step2`, when positions, velocities and contacts belong to the same
     instant, and `accumulate` after `mj_step2`, when the contact forces of that step are known.
@@ -192,13 +212,10 @@ class ImpactObserver:
         geoms: MuJoCo's indices of each tool and of the object or table, by arm, partner and an empty link.
     """
 
-    def __init__(
-        self, world: World, joint_state: Callable[[], tuple[Array, Array, Array]], separation_time: float = 0.005
-    ) -> None:
+    def __init__(self, world: World, joint_state: Callable[[], tuple[Array, Array, Array]]) -> None:
         """Prepare; `joint_state` gives copies of q (n,), dq (n,) and the object's twist (6,)."""
         self._world = world
         self._joint_state = joint_state
-        self._separation_time = separation_time
         self._pairs: dict[tuple[int, int], tuple[_Pair, float]] = {}
         self.geoms: dict[_Pair, tuple[int, int]] = {}
         seen: list[tuple[str, int]] = []
@@ -218,7 +235,7 @@ class ImpactObserver:
     def clear(self) -> None:
         """Forget everything."""
         self._active: dict[_Pair, _Event] = {}
-        self._finished: list[tuple[_Pair, _Event]] = []
+        self._finished: list[_Event] = []
         self._touches: dict[_Pair, _Touch] = {}
 
     @property
@@ -243,7 +260,7 @@ class ImpactObserver:
             speed = self._separation_speed(data, touch)
             event = self._active.get(key)
             if event is None:
-                event = _Event(time, touch, *self._joint_state(), max(-speed, 0.0))
+                event = _Event(key, time, touch, self._joint_state(), speed)
                 self._active[key] = event
             elif event.lost:
                 event.losses += 1
@@ -271,8 +288,7 @@ class ImpactObserver:
 
     def impacts(self) -> tuple[ImpactTruth, ...]:
         """Every impact whose compression is over, in order of first contact."""
-        events = [*self._finished, *self._active.items()]
-        records = [_record(key, event) for key, event in events if not event.compressing]
+        records = [own.truth() for own in (*self._finished, *self._active.values()) if not own.compressing]
         return tuple(sorted(records, key=lambda record: (record.time, record.arm)))
 
     def _find_touches(self, data: mujoco.MjData) -> dict[_Pair, _Touch]:
@@ -328,28 +344,5 @@ class ImpactObserver:
             self._follow(event, time, self._separation_speed(data, event.touch))
             if event.compressing:
                 event.end_compression(time, self._joint_state())
-        elif time - event.absent_since > self._separation_time:
-            self._finished.append((key, self._active.pop(key)))
-
-
-def _record(key: _Pair, event: _Event) -> ImpactTruth:
-    assert event.velocity_after is not None and event.object_twist_after is not None
-    return ImpactTruth(
-        arm=key[0],
-        partner=key[1],
-        time=event.time,
-        time_after=event.time_after,
-        point=event.touch.point,
-        normal=event.touch.normal,
-        q=event.q,
-        velocity_before=event.velocity_before,
-        velocity_after=event.velocity_after,
-        object_twist_before=event.object_twist_before,
-        object_twist_after=event.object_twist_after,
-        impulse=event.impulse.copy(),
-        approach_speed=event.approach_speed,
-        separation_speed=event.separation_speed,
-        losses=event.losses,
-        time_lost=event.absent_since,
-        link=key[2],
-    )
+        elif time - event.absent_since > SEPARATION_TIME:
+            self._finished.append(self._active.pop(key))

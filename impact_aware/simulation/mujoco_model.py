@@ -34,13 +34,11 @@ class ArmNames:
 
     Attributes:
         joints: (n,) In the robot's order.
-        tool_site: Site at the tool frame.
         tool_geom: Colliding geom at the tool tip.
         link_geoms: Names of the geoms of the links' collision geometry, and of the links they belong to.
     """
 
     joints: tuple[str, ...]
-    tool_site: str
     tool_geom: str
     link_geoms: dict[str, str]
 
@@ -87,15 +85,13 @@ def add_arm(
         names.append(name)
     frame = model.frames[robot.tool_frame_id]
     carrier = bodies[frame.parentJoint]
-    tool_site = carrier.add_site(name=f"{prefix}tool")
-    _place(tool_site, frame.placement)
     tool_geom = _add_tip(carrier, f"{prefix}tool_tip", frame.placement, robot, tip)
     link_geoms = {}
     for index, part in enumerate(link_shapes(robot)):
         name = f"{prefix}{part.link}#{index}"
         _add_shape(spec, bodies[part.joint], name, part)
         link_geoms[name] = part.link
-    return ArmNames(tuple(names), tool_site.name, tool_geom, link_geoms)
+    return ArmNames(tuple(names), tool_geom, link_geoms)
 
 
 def new_spec(robot: RobotModel) -> mujoco.MjSpec:

@@ -32,6 +32,7 @@ NEAR = 0.002
 LOOK_AHEAD = 0.05
 """Largest gap that is measured, m."""
 
+
 class DriveMode(enum.Enum):
     """What drives an arm."""
 

@@ -86,7 +86,6 @@ class ContactSettings:
             friction_time_constant, the less the larger it is. An impact needs it as short as the normal time constant:
             then its impulse is Coulomb's to some per cent, and only afterwards a tool that still slides at v leaves
             the surface, at up to mu v.
-        torsional_friction: m; 0 leaves spinning about the normal free.
     """
 
     time_constant: float = 0.001
@@ -94,7 +93,6 @@ class ContactSettings:
     impedance: float = 0.99
     friction: float = 0.3
     friction_time_constant: float = 0.001
-    torsional_friction: float = 0.0
 
 
 TABLE_CONTACT = ContactSettings(damping_ratio=1.0, friction_time_constant=0.02)
@@ -244,5 +242,4 @@ def _check_contact(where: str, contact: ContactSettings, timestep: float) -> Non
     POSITIVE.check(f"{where}.damping_ratio", contact.damping_ratio)
     if not 0.0 < contact.impedance < 1.0:
         raise InvalidInputError(f"{where}.impedance", contact.impedance, "a figure between 0 and 1")
-    for name in ("friction", "torsional_friction"):
-        NOT_NEGATIVE.check(f"{where}.{name}", getattr(contact, name))
+    NOT_NEGATIVE.check(f"{where}.friction", contact.friction)

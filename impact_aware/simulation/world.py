@@ -219,17 +219,13 @@ def _let_collide(spec: mujoco.MjSpec, index: int, names: ArmNames, contact: Cont
 
 
 def _add_pair(spec: mujoco.MjSpec, first: str, second: str, contact: ContactSettings) -> None:
-    if contact.friction == 0.0:
-        dimensions = 1
-    else:
-        dimensions = 4 if contact.torsional_friction > 0.0 else 3
     # MuJoCo wants positive coefficients even in dimensions that it leaves out.
-    sliding, spinning = max(contact.friction, 1e-9), max(contact.torsional_friction, 1e-9)
+    sliding = max(contact.friction, 1e-9)
     spec.add_pair(
         geomname1=first,
         geomname2=second,
-        condim=dimensions,
-        friction=[sliding, sliding, spinning, 1e-9, 1e-9],
+        condim=3 if contact.friction > 0.0 else 1,
+        friction=[sliding, sliding, 1e-9, 1e-9, 1e-9],
         solref=[contact.time_constant, contact.damping_ratio],
         solreffriction=[contact.friction_time_constant, 1.0],
         solimp=[contact.impedance, contact.impedance, 1e-3, 0.5, 2.0],

@@ -37,7 +37,7 @@ def made(monkeypatch):
             "cpu_s": 0.5,
         }
 
-    monkeypatch.setattr("impact_aware.experiments.campaign_execution.run_setup", run)
+    monkeypatch.setattr("impact_aware.experiments.campaign_store.run_setup", run)
     monkeypatch.setattr(command, "simulate", lambda setup, options: episode(("left", "right")))
     return asked
 

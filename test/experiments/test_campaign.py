@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.experiments import campaign, campaign_execution, campaign_plan
+from impact_aware.experiments import campaign, campaign_plan, campaign_store
 from impact_aware.experiments.campaign import (
     COLUMNS,
     RANDOM_COLUMNS,
@@ -16,11 +16,10 @@ from impact_aware.experiments.campaign import (
     run_setup,
     simulate,
 )
-from impact_aware.experiments.campaign_execution import execute
 from impact_aware.experiments.campaign_plan import plan
-from impact_aware.experiments.campaign_store import CampaignStore
-from impact_aware.experiments.judgement import cause_class
+from impact_aware.experiments.campaign_store import CampaignStore, execute
 from impact_aware.experiments.random_setup import RandomSetup, plan_random
+from impact_aware.experiments.run_figures import cause_class
 from impact_aware.impact.sampled_map import ImpactMap
 
 NOISE = Disturbances()
@@ -184,7 +183,7 @@ def test_a_dask_cluster_gives_the_same_rows(tmp_path):
 
 def test_refuses_a_cluster_that_is_not_there(tmp_path, monkeypatch):
     pytest.importorskip("distributed", reason="Dask is optional")
-    monkeypatch.setattr(campaign_execution, "_CLUSTER_TIMEOUT", "0.5s")
+    monkeypatch.setattr(campaign_store, "_CLUSTER_TIMEOUT", "0.5s")
     store = open_store(tmp_path)
     for address in ("tcp://127.0.0.1:9", "nonsense://there"):
         with pytest.raises(InvalidInputError, match="running Dask scheduler"):

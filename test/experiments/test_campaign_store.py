@@ -16,9 +16,9 @@ from patience import patient
 
 from impact_aware import worker_pool
 from impact_aware.errors import InvalidInputError
-from impact_aware.experiments import campaign_execution
+from impact_aware.experiments import campaign_store
 from impact_aware.experiments.campaign import RunOptions
-from impact_aware.experiments.campaign_execution import CampaignError, execute
+from impact_aware.experiments.campaign_store import CampaignError, execute
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def test_other_folders_are_refused(tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced(tmp_path, monkeypatch):
-    monkeypatch.setattr(campaign_execution, "_run", campaign_runs.die_once)
+    monkeypatch.setattr(campaign_store, "_run", campaign_runs.die_once)
     store = open_store(tmp_path / "out")
     seen = []
     execute(setups(), store, RunOptions(maps=str(tmp_path)), workers=2, on_row=seen.append)
@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_runs_that_kill_every_worker_end_the_campaign(tmp_path, monkeypatch):
-    monkeypatch.setattr(campaign_execution, "_run", campaign_runs.die_always)
+    monkeypatch.setattr(campaign_store, "_run", campaign_runs.die_always)
     monkeypatch.setattr(worker_pool, "MOST_DEATHS", 1)
     store = open_store(tmp_path / "out")
     said = "2 times a worker died and nothing was finished in between: is there memory enough[?] What is done is kept"

@@ -81,12 +81,13 @@ GAINS = ControlParameters(sync_stiffness=100.0, sync_weight=300.0, track_stiffne
 def uneven():
     """Arms that start 78 mm apart in the mirror and only push; gains that make synchronisation and K_track tell."""
     task = load_task("dual_arm_grab")
-    task = dataclasses.replace(task, arms=tuple(dataclasses.replace(arm, load_share=0.0) for arm in task.arms))
+    starts = ((0.53, 0.36, 0.40), (0.57, -0.30, 0.37))
+    arms = (dataclasses.replace(arm, load_share=0.0, starts=(s,)) for arm, s in zip(task.arms, starts, strict=True))
+    task = dataclasses.replace(task, arms=tuple(arms))
     settings = EpisodeSettings(
         control=GAINS,
         duration=1.22,
         truth=Truth(displacement=(0.0, 0.012, 0.0)),
-        start_position=((0.53, 0.36, 0.40), (0.57, -0.30, 0.37)),
     )
     return run_episode(task, settings)
 

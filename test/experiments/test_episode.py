@@ -17,7 +17,7 @@ from impact_aware.experiments.episode import (
     run_episode,
     task_scene,
 )
-from impact_aware.experiments.judgement import judge
+from impact_aware.experiments.run_figures import judge
 from impact_aware.records import ImpactEvent
 from impact_aware.reference.rotation import quaternion_from_rotation
 from impact_aware.robot import RobotModel

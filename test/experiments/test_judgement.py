@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from episodes import NORMAL, ROWS, episode, event, rotation, truth
 
-from impact_aware.experiments.judgement import CAUSES, cause_class, judge
+from impact_aware.experiments.run_figures import CAUSES, cause_class, judge
 
 SIDE = np.array([-0.8, 0.6, 0.0])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from impact_aware.experiments.validation import run_validation
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import ValidationContext
 
 
 def swapped_columns(table, first, second):

@@ -10,9 +10,8 @@ from impact_aware.cli.main import main
 from impact_aware.cli.validate import format_checks
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.validation import VALIDATIONS, Check, run_validation
-from impact_aware.experiments.validation import detection_delay as delay_module
-from impact_aware.experiments.validation.check import KINDS, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation import joint_signals as delay_module
+from impact_aware.experiments.validation.check import KINDS, Source, ValidationContext
 
 # Those with random impacts or long simulations are run with few trials and no figures here.
 SLOW = {
@@ -140,7 +139,7 @@ def test_a_check_that_fails_ends_the_command_with_1(monkeypatch, capsys):
 
 def test_of_several_delays_the_longest_is_reported(monkeypatch):
     delays = iter([2e-3, 1e-3, 3.5e-3, 1e-3, 4.5e-3, 2e-3])
-    monkeypatch.setattr(delay_module, "_impact", lambda arm, approach: None)
+    monkeypatch.setattr(delay_module, "_run", lambda *_: None)
     monkeypatch.setattr(delay_module, "_delay", lambda run, parameters: next(delays))
     found = run_validation("detection-delay", ValidationContext())
     assert [(check.computed, check.ok) for check in found] == [(pytest.approx(3.5), True), (pytest.approx(4.5), False)]

@@ -71,15 +71,15 @@ def test_bias_torques_agree(arm):
 def test_tool_pose_and_jacobian_agree(arm):
     robot, model, names = arm
     data = mujoco.MjData(model)
-    site = model.site(names.tool_site).id
+    geom = model.geom(names.tool_geom).id
     for q, _ in random_states(robot):
         data.qpos[:] = q
         mujoco.mj_forward(model, data)
         placement = robot.placement(q)
-        np.testing.assert_allclose(data.site_xpos[site], placement.translation, atol=TOLERANCE)
-        np.testing.assert_allclose(data.site_xmat[site].reshape(3, 3), placement.rotation, atol=TOLERANCE)
+        np.testing.assert_allclose(data.geom_xpos[geom], placement.translation, atol=TOLERANCE)
+        np.testing.assert_allclose(data.geom_xmat[geom].reshape(3, 3), placement.rotation, atol=TOLERANCE)
         jacobian = np.zeros((6, robot.n))
-        mujoco.mj_jacSite(model, data, jacobian[:3], jacobian[3:], site)
+        mujoco.mj_jacGeom(model, data, jacobian[:3], jacobian[3:], geom)
         np.testing.assert_allclose(jacobian, robot.frame_jacobian(q), atol=TOLERANCE)
 
 
@@ -113,7 +113,7 @@ def test_two_arms_in_one_spec_keep_their_own_names_and_bases():
     mujoco.mj_forward(model, data)
     for prefix, base in bases.items():
         expected = base.act(robot.placement(robot.home))
-        np.testing.assert_allclose(data.site(names[prefix].tool_site).xpos, expected.translation, atol=TOLERANCE)
+        np.testing.assert_allclose(data.geom(names[prefix].tool_geom).xpos, expected.translation, atol=TOLERANCE)
 
 
 def test_inertia_that_no_body_can_have_is_refused():

@@ -9,7 +9,7 @@ import time
 import zlib
 from pathlib import Path
 
-from impact_aware.experiments import campaign_execution
+from impact_aware.experiments import campaign_store
 from impact_aware.experiments.campaign import COLUMNS, RunOptions
 from impact_aware.experiments.campaign_plan import plan
 from impact_aware.experiments.campaign_store import CampaignStore
@@ -51,10 +51,10 @@ def open_store(folder):
 
 def main(folder, workers):
     """A whole campaign, as a process of its own."""
-    campaign_execution._run = quick
+    campaign_store._run = quick
     store = open_store(folder)
     print("begun", flush=True)
-    campaign_execution.execute(setups(), store, RunOptions(), workers=workers)
+    campaign_store.execute(setups(), store, RunOptions(), workers=workers)
     store.close()
 
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, contact_jacobian
 from impact_aware.experiments.models.continuous_contact import ContinuousContactSettings, continuous_impact
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.impact import ImpactPrediction, predict
 from impact_aware.robot import RobotModel
 

@@ -14,8 +14,7 @@ from impact_aware.experiments.models.inverse_inertia import (
     flexibility_inverse_inertia,
     generalized_momentum_inverse_inertia,
 )
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.printed_tables import WANG
 from impact_aware.experiments.validation.random_postures import random_postures
 from impact_aware.robot import RobotModel

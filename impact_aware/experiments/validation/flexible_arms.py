@@ -22,8 +22,7 @@ from impact_aware.experiments.models.flexible_joint import (
     planar_arm,
     surface_at,
 )
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.impact import predict
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity

@@ -9,8 +9,7 @@ from scipy.optimize import brentq
 
 from impact_aware.contact.force_models import Maxwell, NonlinearViscoelastic, VirtualSpring
 from impact_aware.experiments.models.central_impact import CentralImpact, central_impact
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.printed_tables import WANG
 
 SPEEDS = WANG["reference"].tolist()

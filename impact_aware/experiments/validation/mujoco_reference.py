@@ -13,8 +13,7 @@ from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.force_models import KelvinVoigt
 from impact_aware.contact.geometry import Contact, contact_jacobian
 from impact_aware.errors import InvalidInputError, NoSolutionError
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.impact import predict
 from impact_aware.impact.simultaneous import ArmState, BodyContact, predict_simultaneous
 from impact_aware.robot import RobotModel

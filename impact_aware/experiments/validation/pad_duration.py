@@ -7,8 +7,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Truth, run_episode
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.task import load_task, make_field

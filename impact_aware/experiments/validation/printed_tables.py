@@ -6,8 +6,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.metrics import absolute_error, relative_error, relative_error_of_sum
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.resources import read_named
 
 

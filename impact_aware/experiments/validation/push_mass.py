@@ -6,8 +6,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.random_postures import random_postures
 from impact_aware.impact import predict
 from impact_aware.robot import INERTIA_CHOICES, RobotModel

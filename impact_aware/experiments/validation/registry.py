@@ -6,8 +6,7 @@ import importlib
 from dataclasses import dataclass, replace
 
 from impact_aware.errors import UnknownNameError
-from impact_aware.experiments.validation.check import Check, Kind
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Kind, ValidationContext
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ VALIDATIONS: dict[str, Validation] = {
         "flexible_arms.flexible_seven_joints", "Rey Arias 2024 II-C: the same for the seven-joint arm", ("aim",)
     ),
     "detection-delay": Validation(
-        "detection_delay.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms", ("printed",)
+        "joint_signals.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms", ("printed",)
     ),
     "fit-delay": Validation("joint_signals.fit_delay", "Aouaj thesis, Fig. 4.7: fits that start late", ("aim",)),
     "sensitive-joint": Validation(

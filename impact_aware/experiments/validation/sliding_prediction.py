@@ -11,8 +11,7 @@ import numpy as np
 from scipy.stats import linregress
 
 from impact_aware.arrays import Array
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.printed_tables import SLIDING, THESIS
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
 

@@ -13,8 +13,7 @@ from impact_aware.arrays import Array
 from impact_aware.contact.box import Box
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.mujoco_reference import (
     BASES,
     FACING,

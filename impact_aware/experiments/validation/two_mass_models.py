@@ -9,8 +9,7 @@ import numpy as np
 from impact_aware.contact.force_models import HuntCrossley
 from impact_aware.estimation.oscillation import OscillationEstimator
 from impact_aware.experiments.models.two_mass import TwoMassParameters, TwoMassRun, simulate
-from impact_aware.experiments.validation.check import Check, Source
-from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 
 _RIGID = Source(
     "Aouaj 2021 Table I", "consistency", "closed form: 100 N drive 2 kg over 0.4 m, then 7 kg move on together"
