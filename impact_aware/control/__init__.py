@@ -1,10 +1,9 @@
 """Tasks, quadratic program, and the reference spreading controller with its baselines."""
 
-from impact_aware.control.command import Command, Mode
+from impact_aware.control.command import Command, Mode, SafeReason
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.parameters import INTERIM_ENDS, VARIANTS, ControlParameters
 from impact_aware.control.qp import QpStatus
-from impact_aware.control.safety.reasons import SafeReason
 from impact_aware.control.session import ControlSession
 from impact_aware.control.warm_up import warm_up
 

@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.control.tracking_kernels import add_wrench_acceleration
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import effort_kind_of
 
@@ -66,12 +65,6 @@ class ControlledArm:
         self.jacobian: Array = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
         self.drift: Array = pin.getFrameClassicalAcceleration(model, data, frame, pin.LOCAL_WORLD_ALIGNED).vector
         self.twist: Array = self.jacobian.dot(dq)
-
-    def acceleration_from_wrench(self, wrench: Array) -> Array:
-        """Lambda^-1 f (6,) for a wrench f (6,) at the tool (van Steen 2024, eqs. 38-39)."""
-        acceleration = np.zeros(6)
-        add_wrench_acceleration(self.jacobian, self.mass_matrix, np.asarray(wrench, dtype=float), 1.0, acceleration)
-        return acceleration
 
     def joint_velocity_for(self, twist: Array, held_joint: int = -1, rate: float = 0.0) -> Array:
         """Joint velocity (n,) that gives a tool twist (6,) while one joint moves at a rate, rad/s.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impact_aware.control.safety.reasons import SafeReason
+from impact_aware.control.command import SafeReason
 from impact_aware.robot.joint_reader import JointReader
 
 PAIR_TOLERANCE = 0.6

@@ -13,15 +13,12 @@ from impact_aware.arrays import Array
 from impact_aware.control import qp
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.braking import Braking
-from impact_aware.control.command import Command, Mode
-from impact_aware.control.constraints import LimitBounds
-from impact_aware.control.field_tasks import field_tasks
+from impact_aware.control.command import Command, Mode, SafeReason
 from impact_aware.control.linearisation import TorqueDerivatives
 from impact_aware.control.local_gains import Answer, LocalGains
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.control.regime import Regime
-from impact_aware.control.safety.reasons import SafeReason
-from impact_aware.control.tasks import AccelerationTask
+from impact_aware.control.qp import LimitBounds, Regime
+from impact_aware.control.tasks import AccelerationTask, field_tasks
 from impact_aware.control.tracking import TrackingReference
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ArmAfterImpact, ReferenceField

@@ -11,7 +11,6 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
-from impact_aware.control.constraints import LimitBounds
 from impact_aware.control.linearisation import (
     ActiveBound,
     ArmDerivatives,
@@ -20,7 +19,7 @@ from impact_aware.control.linearisation import (
     torque_derivatives,
 )
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.control.qp import QpSolver
+from impact_aware.control.qp import LimitBounds, QpSolver
 from impact_aware.control.tasks import AccelerationTask, mirrored
 from impact_aware.control.tracking import TrackingReference
 

@@ -1,19 +1,31 @@
-"""The controller's quadratic program: built by one class, solved by another (van Steen 2024, eqs. 27-31)."""
+"""The quadratic program of a cycle: tasks and limits put together, solved, and how it ended (van Steen 2024, 27-31)."""
 
 from __future__ import annotations
 
 import enum
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.control import active_set, kernels
-from impact_aware.control.tasks import AccelerationTask
+from impact_aware.compiled import INDEX, MATRIX, NOTHING, NUMBER, VECTOR, WRITTEN_MATRIX, WRITTEN_VECTOR, compiled
+from impact_aware.control import active_set
+from impact_aware.robot import JointLimits
 
 STEPS_PER_JOINT = 20
 """Steps of the active-set method for each joint of a block after which it is stopped."""
+
+SLOPE_STEP = 1e-7
+"""Step of the differences of the bounds by a joint's state, rad and rad/s."""
+
+TIME_BUDGET = 0.6e-3
+"""A cycle of one millisecond should leave the rest to states and commands on their ways, s."""
+
+SMALL = 1e-9
+"""Keeps a division by zero out where the numerator is zero as well."""
 
 
 class QpStatus(enum.IntEnum):
@@ -25,12 +37,205 @@ class QpStatus(enum.IntEnum):
     CUT = 3
 
 
-_ENDS = {
-    active_set.SOLVED: QpStatus.SOLVED,
-    active_set.SOFTENED: QpStatus.SOFTENED,
-    active_set.CUT: QpStatus.CUT,
-    active_set.FAILED: QpStatus.FAILED,
-}
+_ENDS = QpStatus.SOLVED, QpStatus.SOFTENED, QpStatus.CUT, QpStatus.FAILED
+"""By the numbers of `active_set`, the worst last."""
+
+
+class AccelerationTask(NamedTuple):
+    """Wants `jacobian @ ddq[joints] = target`, with the cost `weight ||jacobian @ ddq[joints] - target||^2`."""
+
+    jacobian: Array  # (k, n)
+    target: Array  # (k,)
+    weight: float
+    joints: slice  # columns of this arm
+
+
+class Regime(enum.StrEnum):
+    """Quadratic programs by what is active at their minimum."""
+
+    NO_PROGRAM = "no program"
+    INACTIVE = "no limit active"
+    ONE_ACTIVE = "one limit active"
+    MANY_ACTIVE = "many limits active"
+    EXCLUDING = "limits exclude each other"
+    CUT = "out of steps"
+    NOT_FINITE = "numbers that are not finite"
+
+    @classmethod
+    def of(cls, status: QpStatus, active: int) -> Regime:
+        """The regime of a program that ended so, with this number of active bounds."""
+        if status is QpStatus.SOLVED:
+            return (cls.INACTIVE, cls.ONE_ACTIVE)[active] if active < 2 else cls.MANY_ACTIVE
+        return {QpStatus.SOFTENED: cls.EXCLUDING, QpStatus.CUT: cls.CUT}.get(status, cls.NOT_FINITE)
+
+
+class TimeBudget:
+    """Counts the cycles that take longer than `TIME_BUDGET`.
+
+    Attributes:
+        over: Such cycles, by mode and regime in words.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.over = Counter[str]()
+
+    def note(self, duration: float, mode: str, regime: Regime) -> None:
+        """Count a cycle that took `duration`, s."""
+        if duration > TIME_BUDGET:
+            self.over[f"{mode}, {regime}"] += 1
+
+
+@compiled(NOTHING, WRITTEN_MATRIX, WRITTEN_VECTOR, NUMBER)
+def begin_program(hessian: Array, gradient: Array, regularisation: float) -> None:
+    """Set H (n, n) to the regularisation on its diagonal and g (n,) to zero."""
+    for i in range(gradient.size):
+        gradient[i] = 0.0
+        for j in range(gradient.size):
+            hessian[i, j] = 0.0
+        hessian[i, i] = regularisation
+
+
+@compiled(NOTHING, WRITTEN_MATRIX, WRITTEN_VECTOR, MATRIX, VECTOR, NUMBER, INDEX)
+def add_task(hessian: Array, gradient: Array, jacobian: Array, target: Array, weight: float, first: int) -> None:
+    """Add the cost weight/2 ||J x - b||^2 of one task to 1/2 x'Hx + g'x.
+
+    Args:
+        hessian: (n, n) H, added to.
+        gradient: (n,) g, added to.
+        jacobian: (k, m) J, of one arm.
+        target: (k,) b.
+        weight: Weight of the task.
+        first: Index of the arm's first joint.
+    """
+    rows, columns = jacobian.shape
+    for i in range(columns):
+        total = 0.0
+        for row in range(rows):
+            total += jacobian[row, i] * target[row]
+        gradient[first + i] -= weight * total
+        for j in range(i + 1):
+            total = 0.0
+            for row in range(rows):
+                total += jacobian[row, i] * jacobian[row, j]
+            total *= weight
+            hessian[first + i, first + j] += total
+            if j != i:
+                hessian[first + j, first + i] += total
+
+
+@compiled(NOTHING, VECTOR, VECTOR, MATRIX, NUMBER, NUMBER, NUMBER, VECTOR, VECTOR, VECTOR, WRITTEN_MATRIX)
+def program_limits(
+    q: Array,
+    dq: Array,
+    joints: Array,
+    period: float,
+    braking: float,
+    rate: float,
+    bias: Array,
+    lowest: Array,
+    highest: Array,
+    limits: Array,
+) -> None:
+    """Bounds on joint accelerations and torques for the next period, as `LimitBounds` explains them.
+
+    Args:
+        q: (n,) rad.
+        dq: (n,) rad/s.
+        joints: (3, n) Lower and upper position limits, rad, and velocity limits, rad/s.
+        period: s.
+        braking: Deceleration towards a position limit, rad/s^2.
+        rate: Share of what is left to a velocity limit that may be used up per time, 1/s.
+        bias: (n,) h, N m.
+        lowest: (n,) Lowest torque, N m.
+        highest: (n,) Highest torque, N m.
+        limits: (6, n) Written to: lower and upper bound for positions and for velocities, rad/s^2, and on the torque
+            minus h, N m.
+    """
+    for i in range(joints.shape[1]):
+        for side in range(2):
+            speed = dq[i] if side else -dq[i]
+            left = joints[1, i] - q[i] if side else q[i] - joints[0, i]
+            # Along the curve sqrt(2 a d) the deceleration is a; towards it the velocity horizon applies.
+            allowed = math.sqrt(2.0 * braking * max(left, 0.0))
+            share = min(max(speed / (allowed + SMALL), 0.0), 1.0)
+            ahead = 2.0 / (period * period) * (left - period * speed)
+            position = max(min(ahead, (allowed - speed) * rate - braking * share), -2.0 * braking)
+            velocity = max((joints[2, i] - speed) * rate, -2.0 * braking)
+            limits[side, i] = position if side else -position
+            limits[2 + side, i] = velocity if side else -velocity
+        limits[4, i] = lowest[i] - bias[i]
+        limits[5, i] = highest[i] - bias[i]
+
+
+class LimitBounds:
+    """Turns joint limits into bounds for the next period, for all arms together.
+
+    One step of look-ahead, as (29) has it, notices a position limit when it is too late to stop. So the velocity is
+    also kept below sqrt(2 a d), from which the joint can stop within its distance d to the limit with deceleration a.
+    Likewise (30) alone lets a joint run into a velocity limit faster than the torque rate can take its acceleration
+    away, so what is left to either may be used up over a horizon of several periods only. No bound asks for more than
+    twice the deceleration a: a state beyond a limit is brought back, not thrown back.
+    """
+
+    def __init__(
+        self,
+        limits: Sequence[JointLimits],
+        period: float,
+        braking_acceleration: float,
+        velocity_horizon: float = 0.02,
+    ) -> None:
+        """Keep the limits of all arms in one row each.
+
+        Args:
+            limits: Of each arm.
+            period: Control period, s.
+            braking_acceleration: a, rad/s^2.
+            velocity_horizon: s; at least one period is taken, which is (30) itself.
+        """
+        self._joints = np.array(
+            [
+                np.concatenate([entry.position_lower for entry in limits]),
+                np.concatenate([entry.position_upper for entry in limits]),
+                np.concatenate([entry.velocity for entry in limits]),
+            ]
+        )
+        effort = np.concatenate([entry.effort for entry in limits])
+        self._effort = -effort, effort
+        self._settings = period, braking_acceleration, 1.0 / max(velocity_horizon, period)
+        self._limits = np.empty((6, effort.size))
+
+    def limits(self, q: Array, dq: Array, bias: Array, torque_range: tuple[Array, Array] | None = None) -> Array:
+        """Bounds (6, n) of the next period's program; the next call overwrites them.
+
+        Args:
+            q: (n,) Joint positions, rad.
+            dq: (n,) Joint velocities, rad/s.
+            bias: (n,) h, N m.
+            torque_range: Lowest and highest torque (n,) that can be sent, N m; the torque limits when None.
+
+        Returns:
+            Lower and upper bound on accelerations, rad/s^2, for positions (29) with the braking distance, then for
+            velocities (30), then lowest and highest torque minus h (31), N m.
+        """
+        lowest, highest = self._effort if torque_range is None else torque_range
+        program_limits(q, dq, self._joints, *self._settings, bias, lowest, highest, self._limits)
+        return self._limits
+
+    def slopes(self, q: Array, dq: Array) -> tuple[Array, Array]:
+        """How the bounds for positions and velocities change with their own joint's state, by central differences.
+
+        Returns:
+            (4, n) By position, 1/s^2, and by velocity, 1/s.
+        """
+        changes = []
+        for moved in ((SLOPE_STEP, 0.0), (0.0, SLOPE_STEP)):
+            ends = np.empty((2, 6, q.size))
+            for end, sign in zip(ends, (1.0, -1.0), strict=True):
+                state = q + sign * moved[0], dq + sign * moved[1]
+                program_limits(*state, self._joints, *self._settings, q, *self._effort, end)
+            changes.append((ends[0, :4] - ends[1, :4]) / (2.0 * SLOPE_STEP))
+        return changes[0], changes[1]
 
 
 class QuadraticProgram(NamedTuple):
@@ -67,9 +272,9 @@ class ProgramBuilder:
             mass_matrix: (n, n) M + B_theta of all arms, block diagonal.
         """
         hessian, gradient = self._hessian, self._gradient
-        kernels.begin_program(hessian, gradient, self._regularisation)
+        begin_program(hessian, gradient, self._regularisation)
         for jacobian, target, weight, joints in tasks:
-            kernels.add_task(hessian, gradient, jacobian, target, weight, joints.start)
+            add_task(hessian, gradient, jacobian, target, weight, joints.start)
         return QuadraticProgram(hessian, gradient, mass_matrix, limits)
 
 

@@ -16,15 +16,14 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.control.arm_states import ArmStates
 from impact_aware.control.coming_to_rest import ComingToRest
-from impact_aware.control.command import Command, Mode
+from impact_aware.control.command import Command, Mode, SafeReason, Violation
 from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.impact_events import ImpactEvents
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.control.regime import Regime
+from impact_aware.control.qp import Regime
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.impact_check import check_field
-from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.control.safety.state_guard import StateGuard
 from impact_aware.control.safety.torque_fit import TorqueFit
 from impact_aware.reference import ReferenceField

@@ -251,7 +251,7 @@ def after_impact(
 
 @compiled(NOTHING, MATRIX, MATRIX, VECTOR, NUMBER, WRITTEN_VECTOR)
 def add_wrench_acceleration(jacobian: Array, mass_matrix: Array, wrench: Array, share: float, target: Array) -> None:
-    """Add the tool acceleration share J M^-1 J^T f (6,) that a wrench f (6,) gives; M = L L^T.
+    """Add the tool acceleration share J M^-1 J^T f (6,) that a wrench f (6,) gives, (38)-(39); M = L L^T.
 
     Args:
         jacobian: (6, n) J.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from impact_aware.control.arm_states import ArmStates
-from impact_aware.control.safety.reasons import SafeReason
+from impact_aware.control.command import SafeReason
 from impact_aware.robot.joint_reader import JointReader
 
 PERIOD = 0.002

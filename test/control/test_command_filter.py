@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.control import ControlSession
+from impact_aware.control.command import SafeReason
 from impact_aware.control.effort_relay import EffortRelay
 from impact_aware.control.local_law import LawFollower
 from impact_aware.control.safety.command_filter import CommandFilter
-from impact_aware.control.safety.reasons import SafeReason
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel, load_profile
 from impact_aware.robot.safety_limits import SafetyLimits

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.control.constraints import LimitBounds
+from impact_aware.control.qp import LimitBounds
 from impact_aware.robot import RobotModel
 
 PERIOD, BRAKING = 0.001, 10.0

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from impact_aware import compiled
-from impact_aware.control import kernels
+from impact_aware.control.safety.command_filter import torque_range
+from impact_aware.control.safety.contact_force import force_of_torque, observe_torque
+from impact_aware.control.safety.state_guard import first_implausible, first_limit
 
 SEED = 11
 # Algebra on numbers of order 1 to 100.
@@ -23,7 +25,7 @@ def test_the_force_is_the_least_squares_solution(generator):
     rows = jacobian[:3]
     force = np.linalg.solve(rows @ rows.T + 1e-4 * np.eye(3), rows @ torque)
     for layout in (jacobian, np.asfortranarray(jacobian)):
-        assert kernels.force_of_torque(layout, torque, 1e-4) == pytest.approx(np.linalg.norm(force), rel=1e-9)
+        assert force_of_torque(layout, torque, 1e-4) == pytest.approx(np.linalg.norm(force), rel=1e-9)
 
 
 def test_the_observer_step_is_its_formula(generator):
@@ -31,7 +33,7 @@ def test_the_observer_step_is_its_formula(generator):
     mass, coriolis = generator.normal(size=(n, n)), generator.normal(size=(n, n))
     armature, dq, effort, bias, before, known = generator.normal(size=(6, n))
     integral, external = known.copy(), before.copy()
-    kernels.observe_torque(mass, armature, coriolis, dq, effort, bias, interval, gain, integral, external)
+    observe_torque(mass, armature, coriolis, dq, effort, bias, interval, gain, integral, external)
     wanted = known + interval * (effort + coriolis.T @ dq + coriolis @ dq - bias + before)
     np.testing.assert_allclose(integral, wanted, atol=ROUNDING)
     np.testing.assert_allclose(external, gain * (mass @ dq - armature * dq - wanted), atol=ROUNDING)
@@ -40,20 +42,20 @@ def test_the_observer_step_is_its_formula(generator):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_not_finite_passes_no_limit(bad):
     one, zero, spoilt = np.ones(3), np.zeros(3), np.array([0.0, bad, 0.0])
-    assert kernels.first_implausible(zero, spoilt, zero, one, 3.0, 1.0, 0.0) == 1
-    assert kernels.first_implausible(spoilt, zero, zero, one, 3.0, 1.0, 0.0) == 4
-    assert kernels.first_limit(zero, spoilt, -one, one, one, one) in (1, 4, 7)
+    assert first_implausible(zero, spoilt, zero, one, 3.0, 1.0, 0.0) == 1
+    assert first_implausible(spoilt, zero, zero, one, 3.0, 1.0, 0.0) == 4
+    assert first_limit(zero, spoilt, -one, one, one, one) in (1, 4, 7)
 
 
 def test_arrays_that_are_read_only_are_read():
     frozen = np.ones(3)
     frozen.setflags(write=False)
-    assert kernels.first_limit(np.zeros(3), frozen, -2.0 * frozen, 2.0 * frozen, frozen, 0.5 * frozen) == -1
+    assert first_limit(np.zeros(3), frozen, -2.0 * frozen, 2.0 * frozen, frozen, 0.5 * frozen) == -1
 
 
 def test_other_types_are_refused_before_anything_is_read():
     with pytest.raises(TypeError, match="No matching definition"):
-        kernels.first_limit([0.0], np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1))
+        first_limit([0.0], np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1))
 
 
 def test_an_interrupt_in_the_middle_of_a_translation_comes_right_after_it(monkeypatch):
@@ -95,7 +97,7 @@ def test_the_torque_range_is_its_formula_and_never_empty(generator):
     limit, step = np.full(n, 5.0), generator.uniform(0.1, 2.0, n)
     carried = generator.integers(0, 2, n).astype(float)
     lower, upper = np.empty(n), np.empty(n)
-    kernels.torque_range(previous, limit, step, carried, gravity, lower, upper)
+    torque_range(previous, limit, step, carried, gravity, lower, upper)
     assert np.all(lower <= upper)
     added = carried * gravity
     # What is sent keeps its rate at both ends; the whole torque and what is sent keep the limit wherever the rate lets.

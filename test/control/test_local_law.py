@@ -11,7 +11,7 @@ import pytest
 from impact_aware.control import ControlParameters, ControlSession, Mode, SafeReason
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.local_law import LawFollower, LawSource, LocalLaw
-from impact_aware.control.regime import Regime
+from impact_aware.control.qp import Regime
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from impact_aware.control import ControlParameters, ControlSession, Mode, QpStatus
-from impact_aware.control.regime import TIME_BUDGET, Regime, TimeBudget
+from impact_aware.control.qp import TIME_BUDGET, Regime, TimeBudget
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 

@@ -7,8 +7,8 @@ import pytest
 
 from impact_aware.control import Mode
 from impact_aware.control.arm import ControlledArm
+from impact_aware.control.command import SafeReason
 from impact_aware.control.safety.contact_force import ContactForceObserver
-from impact_aware.control.safety.reasons import SafeReason
 from impact_aware.control.safety.state_guard import StateGuard
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.safety.reasons import SafeReason
-from impact_aware.control.safety.state_limits import StateLimits
+from impact_aware.control.command import SafeReason
+from impact_aware.control.safety.state_guard import StateGuard
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
@@ -20,11 +20,11 @@ REST = np.zeros(ROBOT.n)
 anything = st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=7, max_size=7).map(np.array)
 
 
-def make(**changes: object) -> StateLimits:
-    return StateLimits([ControlledArm(ROBOT)], [SafetyLimits.of(ROBOT, **changes)])
+def make(**changes: object) -> StateGuard:
+    return StateGuard([ControlledArm(ROBOT)], [SafetyLimits.of(ROBOT, **changes)])
 
 
-def judge(limits: StateLimits, q: np.ndarray, dq: np.ndarray, forces: list[float] | None = None):
+def judge(limits: StateGuard, q: np.ndarray, dq: np.ndarray, forces: list[float] | None = None):
     limits._arms[0].update(q, dq)
     return limits.judge_state(q, dq, forces)
 
@@ -76,9 +76,9 @@ def test_each_limit_of_the_state_has_its_own_reason():
 
 def test_the_workspace_is_that_of_the_arms_base():
     base = pin.SE3(pin.utils.rotate("z", 2.0), np.array([3.0, -1.0, 0.2]))
-    limits = StateLimits([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)], bases=[base])
+    limits = StateGuard([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)], bases=[base])
     assert judge(limits, ROBOT.home, REST) is None
-    elsewhere = StateLimits([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)])
+    elsewhere = StateGuard([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)])
     assert judge(elsewhere, ROBOT.home, REST).reason is SafeReason.WORKSPACE_LIMIT
 
 
@@ -101,7 +101,7 @@ def test_each_of_two_arms_has_its_own_limits_in_its_own_base(second):
         speeds = [dq if arm == second else REST for arm in range(2)]
         for arm, speed in zip(arms, speeds, strict=True):
             arm.update(ROBOT.home, speed)
-        return StateLimits(arms, own, bases=bases).judge_state(np.tile(ROBOT.home, 2), np.concatenate(speeds), forces)
+        return StateGuard(arms, own, bases=bases).judge_state(np.tile(ROBOT.home, 2), np.concatenate(speeds), forces)
 
     assert judged({}) is None and judged({}, forward) is None
     for axis in range(3):

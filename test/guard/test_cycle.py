@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from impact_aware.control import ControlSession, Mode, warm_up
-from impact_aware.control.regime import Regime
+from impact_aware.control.qp import Regime
 from impact_aware.swing import Swing
 from impact_aware_rigs.bench.control import MODES, REGIMES, REGIMES_ALL, TASKS, begin, held, session_of, states_of
 

@@ -3,15 +3,9 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import _bounded_step, solve_inverse_kinematics
 
 SEED = 3
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def test_reaches_the_pose_of_any_posture_within_limits(robot):

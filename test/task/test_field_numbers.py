@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.robot import RobotModel
 from impact_aware.task import hit_normal, load_task, make_field, parse_task
 
 OBJECT = {
@@ -37,11 +36,6 @@ ARM = {
     "null_space_position": 0.1,
     "starts": [[0.5, 0.4, 0.15]],
 }
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def task_with(object_changes=None, **arm_changes):

@@ -9,17 +9,11 @@ import pytest
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
-from impact_aware.robot import RobotModel
 from impact_aware.task import load_task
 from impact_aware.task.grasp import predict_grasp
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
 
 SEED = 20261121
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,8 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture, tool_placement
 from impact_aware.task.make_field import joint_velocity_of_tool
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def arm_changes(**entries):

@@ -11,7 +11,6 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture, tool_placement
 from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
 from impact_aware.task.impact_positions import IntendedImpact
@@ -42,11 +41,6 @@ def moved(task):
     )
     thing = dataclasses.replace(task.object, position=shifted(task.object.position))
     return dataclasses.replace(task, arms=arms, object=thing, goal=shifted(task.goal))
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 @pytest.fixture(scope="module", params=["hit_and_push", "dual_arm_grab"])

@@ -16,7 +16,6 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_from_message, field_to_message
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.resources import read_named
-from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, parse_task
 from impact_aware.task.arms import arms_of_task
 from impact_aware.task.hit import hit_of
@@ -26,11 +25,6 @@ from impact_aware.task.task_object import TaskObject
 from impact_aware.yaml_text import read_yaml_mapping
 
 CAN, WEDGE = load_task("hit_and_push_can"), load_task("hit_and_push_wedge")
-
-
-@pytest.fixture(scope="module")
-def robot() -> RobotModel:
-    return RobotModel.from_profile("panda")
 
 
 def content(name: str, **entries) -> dict:

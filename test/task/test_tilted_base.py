@@ -27,11 +27,6 @@ RPY = (0.35, -0.25, 0.6)
 Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.4, 0.6])
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
-
-
 def tilted_task(rpy=(0.2, -0.25, 0.1), position=(0.0, 0.12, -0.1)):
     """The hit with one start, on a base from where all of it can be reached."""
     task = load_task("hit_and_push")

@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.control import kernels
-from impact_aware.control.safety.reasons import SafeReason, Violation
+from impact_aware.compiled import FLAG_AND_INDEX, NOTHING, NUMBER, PAIR, VECTOR, WRITTEN_VECTOR, compiled
+from impact_aware.control.command import SafeReason, Violation
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
@@ -106,7 +106,7 @@ class CommandFilter:
         Args:
             gravity: (n,) Gravity torque at the present posture, N m.
         """
-        kernels.torque_range(self.previous, self._limit, self._allowed(), self._carried, gravity, *self._range)
+        torque_range(self.previous, self._limit, self._allowed(), self._carried, gravity, *self._range)
         return self._range
 
     def apply(self, wanted: Array, gravity: Array, *, judge: bool = False) -> Violation | None:
@@ -123,7 +123,7 @@ class CommandFilter:
         """
         # New ones each time: whoever got the last command keeps it.
         command, effort, allowed = np.empty(wanted.size), np.empty(wanted.size), self._allowed()
-        changed, row = kernels.filter_command(
+        changed, row = filter_command(
             wanted, self.previous, self._limit, allowed, self._carried, gravity, TOLERANCE, command, effort
         )
         self.interventions += changed
@@ -149,3 +149,75 @@ class CommandFilter:
         change, step = abs(value - before[joint]), allowed[joint]
         sentence = f"the torque of {name} was to change by {change:.4g} N m at once, not by up to {step:.4g}"
         return Violation(SafeReason.TORQUE_RATE_LIMIT, sentence)
+
+
+@compiled(PAIR, NUMBER, NUMBER, NUMBER, NUMBER)
+def passing(previous: float, limit: float, step: float, added: float) -> tuple[float, float]:
+    """Lowest and highest whole torque of one joint that `command_filter` lets pass, N m; `added` by the arm itself."""
+    low = max(previous - step, -limit) + added
+    high = min(previous + step, limit) + added
+    # The limits of what is sent win where gravity keeps the whole torque beyond its own.
+    return min(max(low, -limit), high), max(min(high, limit), low)
+
+
+@compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def torque_range(
+    previous: Array, limit: Array, step: Array, carried: Array, gravity: Array, lower: Array, upper: Array
+) -> None:
+    """Lowest and highest whole torque that `command_filter` lets pass.
+
+    Args:
+        previous: (n,) The last command as it was sent, N m.
+        limit: (n,) Largest torque, N m.
+        step: (n,) Largest change of what is sent, N m.
+        carried: (n,) 1 where the arm adds the gravity torque itself, else 0.
+        gravity: (n,) N m.
+        lower: (n,) Written to, N m.
+        upper: (n,) Written to, N m.
+    """
+    for i in range(limit.size):
+        lower[i], upper[i] = passing(previous[i], limit[i], step[i], carried[i] * gravity[i])
+
+
+@compiled(FLAG_AND_INDEX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def filter_command(
+    wanted: Array,
+    previous: Array,
+    limit: Array,
+    step: Array,
+    carried: Array,
+    gravity: Array,
+    tolerance: float,
+    command: Array,
+    effort: Array,
+) -> tuple[bool, int]:
+    """The nearest torque that passes, and how far the wanted one was outside.
+
+    Args:
+        wanted: (n,) Whole torque, N m; an entry that is not finite keeps its last command.
+        previous: (n,) The last command as it was sent, N m.
+        limit: (n,) Largest torque, N m.
+        step: (n,) Largest change of what is sent, N m.
+        carried: (n,) 1 where the arm adds the gravity torque itself, else 0.
+        gravity: (n,) N m.
+        tolerance: Change that does not count, N m.
+        command: (n,) What is sent, written to, N m.
+        effort: (n,) The same as whole torque, written to, N m.
+
+    Returns:
+        Whether a torque was changed by more than the tolerance; the first joint whose torque was outside by more than
+        a step, or -1.
+    """
+    changed, gross = False, -1
+    for i in range(wanted.size):
+        added = carried[i] * gravity[i]
+        lower, upper = passing(previous[i], limit[i], step[i], added)
+        value = wanted[i] if math.isfinite(wanted[i]) else previous[i] + added
+        value = min(max(value, lower), upper)
+        effort[i] = value
+        command[i] = value - added
+        excess = abs(value - wanted[i])
+        changed |= not excess <= tolerance
+        if gross < 0 and not excess <= step[i]:
+            gross = i
+    return changed, gross

@@ -1,4 +1,8 @@
-"""Whether a state may be used, and whether the arms may be in it: time, plausibility, limits, contact, impact."""
+"""Whether a state may be used, and whether the arms may be in it: time, plausibility, limits, contact, impact.
+
+All limits of a kind are one vector, and a state is gone through once in compiled code; only a violation costs a
+sentence. Values that are not finite fail every comparison.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,11 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.compiled import INDEX, NUMBER, VECTOR, compiled
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.command import Mode
+from impact_aware.control.command import Mode, SafeReason, Violation
 from impact_aware.control.safety.contact_force import ContactForceObserver
-from impact_aware.control.safety.reasons import SafeReason, Violation
-from impact_aware.control.safety.state_limits import StateLimits
+from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
 from impact_aware.robot.safety_limits import SafetyLimits
 
@@ -26,9 +30,21 @@ GRASP_SHARE = 0.5
 """Two palms may come closer than the object allows by this share of the impact overrun: they must stop before they
 meet."""
 
+STEP_FACTOR = 2.0
+"""A displacement over this times the largest possible one between two states can't be true: the state is wrong."""
+
+POSITION_NOISE = 0.005
+"""Displacement that measurement noise can add, rad."""
+
+SPEED_FACTOR = 3.0
+"""A joint velocity over this times its limit can't be true: the state is wrong."""
+
 
 class StateGuard:
-    """Judges one state after the other; the arms must have been refreshed with a state before `left` is asked of it.
+    """Checks one state after the other; the arms must have been refreshed with a state before `left` checks it.
+
+    A joint may not be so fast that it could no longer be stopped before its position limit:
+    q + dq |dq| / (2 a) <= q_max, and the same towards the lower limit.
 
     Attributes:
         limits: Of each arm.
@@ -56,10 +72,23 @@ class StateGuard:
         Raises:
             InvalidInputError: Limits or bases that are not one per arm.
         """
-        self._arms = list(arms)
-        self._state_limits = StateLimits(arms, limits, bases)
-        self.limits = self._state_limits.limits
-        self.state_age = state_age
+        self.limits = [SafetyLimits.of(arm.robot) for arm in arms] if limits is None else list(limits)
+        bases = [pin.SE3.Identity() for _ in arms] if bases is None else list(bases)
+        for name, given in (("limits", self.limits), ("bases", bases)):
+            if len(given) != len(arms):
+                raise InvalidInputError(name, len(given), f"{len(arms)}, one per arm")
+        self._arms, self.state_age = list(arms), state_age
+        self._to_base = [None if b.isIdentity() else (b.rotation.T.copy(), b.translation.copy()) for b in bases]
+        self._names = [name for arm in arms for name in arm.robot.joint_names]
+        self._n = len(self._names)
+
+        def joined(name: str) -> Array:
+            return np.concatenate([np.asarray(getattr(limit, name)) for limit in self.limits])
+
+        self._half_inverse, self._velocity = 0.5 / joined("braking_deceleration"), joined("velocity")
+        self._lower, self._upper = joined("position_lower"), joined("position_upper")
+        boxes = ([limit.workspace_lower, limit.workspace_upper] for limit in self.limits)
+        self._boxes = [np.concatenate(box).astype(float) for box in boxes]
         self._observers = [ContactForceObserver(arm, period) for arm in arms]
         self._forces = [0.0] * len(self._arms)
         self.position = np.concatenate([arm.robot.home for arm in arms])
@@ -93,7 +122,7 @@ class StateGuard:
         self._interval, self._time = time - self._time, time
         waited = abs(time - self._accepted_time) if self._known else 0.0
         try:
-            doubt = self._state_limits.implausible(q, dq, self.position if self._known else None, waited)
+            doubt = self.implausible(q, dq, self.position if self._known else None, waited)
         except Exception as error:  # noqa: BLE001 - a state of any shape must end in a safe command
             doubt = Violation(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}")
         if doubt is None:
@@ -110,7 +139,7 @@ class StateGuard:
             mode: In which it was answered.
             field: The reference in use.
         """
-        found = self._state_limits.judge_state(self.position, dq, self._contact_forces(dq, effort))
+        found = self.judge_state(self.position, dq, self._contact_forces(dq, effort))
         if found is None and field is not None and mode is Mode.ANTE:
             found = self._judge_overrun(field)
         if found is None and field is not None and mode in (Mode.ANTE, Mode.INTERIM, Mode.POST):
@@ -123,6 +152,55 @@ class StateGuard:
         """Whether a violation has another reason than `known`, and than the state before had."""
         before, self._outside = self._outside, found.reason
         return found.reason not in (before, known)
+
+    def implausible(self, q: Array, dq: Array, previous: Array | None, interval: float) -> Violation | None:
+        """Whether a state can't be true, from itself and the one before.
+
+        Args:
+            q: (n,) rad.
+            dq: (n,) rad/s.
+            previous: (n,) The last accepted positions, rad, or None.
+            interval: Time since then, s.
+
+        Raises:
+            InvalidInputError: Not one position and one velocity for each joint.
+        """
+        if q.shape != (self._n,) or dq.shape != (self._n,):
+            raise InvalidInputError("state", f"{q.shape}, {dq.shape}", f"{self._n} positions and velocities")
+        before = q if previous is None else previous
+        row = first_implausible(q, dq, before, self._velocity, SPEED_FACTOR, STEP_FACTOR * interval, POSITION_NOISE)
+        if row < 0:
+            return None
+        if not (np.isfinite(q).all() and np.isfinite(dq).all()):
+            return Violation(SafeReason.NON_FINITE, "joint state with a value that is not finite")
+        which, joint = divmod(row, self._n)
+        if which == 0:
+            sentence = f"{self._names[joint]} can't move at {dq[joint]:.4g} rad/s"
+        else:
+            moved = abs(q[joint] - before[joint])
+            sentence = f"{self._names[joint]} can't have moved {moved:.4g} rad in {1e3 * interval:.1f} ms"
+        return Violation(SafeReason.STATE_IMPLAUSIBLE, sentence)
+
+    def judge_state(self, q: Array, dq: Array, forces: Sequence[float] | None = None) -> Violation | None:
+        """Whether a state that can be true is within the limits; the arms must have been refreshed with it.
+
+        Args:
+            q: (n,) rad.
+            dq: (n,) rad/s.
+            forces: (arms,) Estimated contact force at each tool, N; not judged when None.
+        """
+        row = first_limit(q, dq, self._lower, self._upper, self._velocity, self._half_inverse)
+        if row >= 0:
+            return self._explain(row, q, dq)
+        for index, arm in enumerate(self._arms):
+            found = self._judge_tool(index, arm)
+            if found is not None:
+                return found
+            if forces is not None and not forces[index] <= self.limits[index].contact_force:
+                limit = self.limits[index].contact_force
+                sentence = f"{arm.robot.tool_frame} is pressed with {forces[index]:.4g} N, its limit is {limit:.4g}"
+                return Violation(SafeReason.CONTACT_FORCE_LIMIT, sentence)
+        return None
 
     def _judge_time(self, interval: float, age: float) -> Violation | None:
         oldest = self.state_age
@@ -164,3 +242,95 @@ class StateGuard:
             q, joints = self.position[arm.joints], arm.joints
             self._forces[index] = observer.update(q, dq[joints], arm.link_torque(effort), self._interval)
         return self._forces
+
+    def _judge_tool(self, index: int, arm: ControlledArm) -> Violation | None:
+        base, limit = self._to_base[index], self.limits[index].tool_speed
+        position = arm.position if base is None else base[0] @ (arm.position - base[1])
+        left = tool_limit(position, arm.twist, self._boxes[index], limit)
+        if left == 0:
+            return None
+        if left == 1:
+            x, y, z = position.tolist()
+            x0, y0, z0, x1, y1, z1 = self._boxes[index].tolist()
+            box = f"({x0:.4g}, {y0:.4g}, {z0:.4g}) to ({x1:.4g}, {y1:.4g}, {z1:.4g})"
+            sentence = f"{arm.robot.tool_frame} is at ({x:.4g}, {y:.4g}, {z:.4g}) m, the workspace is {box}"
+            return Violation(SafeReason.WORKSPACE_LIMIT, sentence)
+        speed = float(np.linalg.norm(arm.twist[:3]))
+        sentence = f"{arm.robot.tool_frame} moves at {speed:.4g} m/s, its limit is {limit:.4g}"
+        return Violation(SafeReason.TOOL_SPEED_LIMIT, sentence)
+
+    def _explain(self, row: int, q: Array, dq: Array) -> Violation:
+        which, joint = divmod(row, self._n)
+        if which == 2:
+            sentence = f"{self._names[joint]} moves at {dq[joint]:.4g} rad/s, its limit is {self._velocity[joint]:.4g}"
+            return Violation(SafeReason.VELOCITY_LIMIT, sentence)
+        bound = self._lower[joint] if which else self._upper[joint]
+        sentence = f"{self._names[joint]} at {q[joint]:.4g} rad and {dq[joint]:.4g} rad/s can't stop before {bound:.4g}"
+        return Violation(SafeReason.POSITION_LIMIT, sentence)
+
+
+@compiled(INDEX, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, NUMBER, NUMBER)
+def first_implausible(
+    q: Array, dq: Array, previous: Array, fastest: Array, speed_factor: float, longest: float, noise: float
+) -> int:
+    """Index of the first value that can't be true, velocities before positions; -1 when there is none.
+
+    Args:
+        q: (n,) rad.
+        dq: (n,) rad/s.
+        previous: (n,) Positions before, rad.
+        fastest: (n,) Velocity limits, rad/s.
+        speed_factor: A velocity may be that many times its limit.
+        longest: Longest time at the velocity limit between the two positions, s.
+        noise: Displacement that measurement noise can add, rad.
+    """
+    n = fastest.size
+    for i in range(n):
+        if not abs(dq[i]) <= speed_factor * fastest[i]:
+            return i
+    for i in range(n):
+        if not abs(q[i] - previous[i]) <= longest * fastest[i] + noise:
+            return n + i
+    return -1
+
+
+@compiled(INDEX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
+def first_limit(q: Array, dq: Array, lower: Array, upper: Array, velocity: Array, half_inverse: Array) -> int:
+    """Index of the first limit that is left: n upper positions, n lower ones, n velocities; -1 when there is none.
+
+    Args:
+        q: (n,) rad.
+        dq: (n,) rad/s.
+        lower: (n,) rad.
+        upper: (n,) rad.
+        velocity: (n,) rad/s.
+        half_inverse: (n,) 1/(2 a) of the braking deceleration a, s^2/rad.
+    """
+    n = velocity.size
+    for i in range(n):
+        if not max(dq[i] * abs(dq[i]) * half_inverse[i], 0.0) + q[i] <= upper[i]:
+            return i
+    for i in range(n):
+        if not min(dq[i] * abs(dq[i]) * half_inverse[i], 0.0) + q[i] >= lower[i]:
+            return n + i
+    for i in range(n):
+        if not abs(dq[i]) <= velocity[i]:
+            return 2 * n + i
+    return -1
+
+
+@compiled(INDEX, VECTOR, VECTOR, VECTOR, NUMBER)
+def tool_limit(position: Array, twist: Array, box: Array, fastest: float) -> int:
+    """Which limit a tool has left: 1 the workspace, 2 the speed, 0 none.
+
+    Args:
+        position: (3,) m.
+        twist: (6,) m/s and rad/s.
+        box: (6,) Lowest, then highest position, m.
+        fastest: m/s.
+    """
+    for i in range(3):
+        if not (box[i] <= position[i] and position[i] <= box[3 + i]):
+            return 1
+    square = twist[0] * twist[0] + twist[1] * twist[1] + twist[2] * twist[2]
+    return 0 if square <= fastest * fastest else 2

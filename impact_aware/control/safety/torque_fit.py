@@ -24,10 +24,9 @@ from impact_aware.arrays import Array
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.arm_states import ArmStates
 from impact_aware.control.braking import Braking
-from impact_aware.control.command import Mode
+from impact_aware.control.command import Mode, SafeReason, Violation
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.safety.command_filter import CommandFilter
-from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.errors import ImpactAwareError
 from impact_aware.robot import RobotModel
 

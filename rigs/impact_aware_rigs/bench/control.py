@@ -14,7 +14,7 @@ from tqdm import tqdm
 from impact_aware.arrays import Array
 from impact_aware.control import ControlParameters, ControlSession, Mode
 from impact_aware.control.local_law import LawFollower, LawSource
-from impact_aware.control.regime import Regime
+from impact_aware.control.qp import Regime
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture
