@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     )
     from impact_aware.impact import ImpactPrediction, ImpactPredictor, predict
     from impact_aware.impact.batch import BatchPrediction, predict_batch
+    from impact_aware.impact.bodies import ArmState, BodyContact
+    from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
     from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
     from impact_aware.recordings.impact_analysis import analyze
     from impact_aware.recordings.options import AnalysisOptions
@@ -50,6 +52,8 @@ _HOME = {
     ),
     "impact_aware.impact": ("ImpactPrediction", "ImpactPredictor", "predict"),
     "impact_aware.impact.batch": ("BatchPrediction", "predict_batch"),
+    "impact_aware.impact.bodies": ("ArmState", "BodyContact"),
+    "impact_aware.impact.simultaneous": ("SimultaneousPrediction", "predict_simultaneous"),
     "impact_aware.impact.uncertainty": ("InputCovariance", "UncertainPrediction", "predict_with_covariance"),
     "impact_aware.recordings.impact_analysis": ("analyze",),
     "impact_aware.recordings.options": ("AnalysisOptions",),
@@ -69,7 +73,9 @@ __all__ = [  # noqa: F822 - imported by `__getattr__`
     "AnalyzedImpact",
     "AnteImpactField",
     "ArmAnalysis",
+    "ArmState",
     "BatchPrediction",
+    "BodyContact",
     "Command",
     "Contact",
     "ControlParameters",
@@ -90,6 +96,7 @@ __all__ = [  # noqa: F822 - imported by `__getattr__`
     "PostImpactField",
     "ReferenceField",
     "RobotModel",
+    "SimultaneousPrediction",
     "Task",
     "UncertainPrediction",
     "UnknownNameError",
@@ -103,6 +110,7 @@ __all__ = [  # noqa: F822 - imported by `__getattr__`
     "predict",
     "predict_batch",
     "predict_impact",
+    "predict_simultaneous",
     "predict_with_covariance",
     "run_episode",
     "start_posture",

@@ -140,8 +140,8 @@ def run(args: argparse.Namespace) -> int:
     prediction: ImpactPrediction | PalmPrediction
     if palm is not None:
         body = None if obstacle is None else PlacedShape(shape, obstacle.position, _rotation(args))
-        table = {"shape": body, "table_friction": args.table_friction, "inertia": args.inertia}
-        prediction = predict_palm(robot, q, dq, contact, palm, obstacle=obstacle, **table)
+        table = {"shape": body, "table_friction": args.table_friction}
+        prediction = predict_palm(robot, q, dq, contact, palm, obstacle=obstacle, **table, **choices)
     elif args.covariance is None:
         prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
     else:

@@ -314,7 +314,7 @@ class JumpPredictor:
         obstacle = self._obstacle(replaced.get("object_mass", self.object_mass), time)
         how = {"method": replaced.get("method", self.method), "inertia": replaced.get("inertia", self.inertia)}
         if self._palm is not None and contact is self.contact:
-            return Prediction(self._hit_with_palm(q, dq, obstacle, shift, how["inertia"]))
+            return Prediction(self._hit_with_palm(q, dq, obstacle, shift, how))
         if obstacle is not None and contact is self.contact:
             contact = self._touching(contact, q, shift)
         if not spread or self._covariance is None:
@@ -323,20 +323,12 @@ class JumpPredictor:
         return Prediction(uncertain.prediction, uncertain)
 
     def _hit_with_palm(
-        self, q: Array, dq: Array, obstacle: FreeObject | None, shift: Array, inertia: str
+        self, q: Array, dq: Array, obstacle: FreeObject | None, shift: Array, how: dict[str, str]
     ) -> PalmPrediction:
+        shape, table = None if obstacle is None else self._placed(shift), self._table_friction
         assert self._palm is not None
-        shape = None if obstacle is None else self._placed(shift)
         return predict_palm(
-            self.robot,
-            q,
-            dq,
-            self.contact,
-            self._palm,
-            obstacle=obstacle,
-            shape=shape,
-            table_friction=self._table_friction,
-            inertia=inertia,
+            self.robot, q, dq, self.contact, self._palm, obstacle=obstacle, shape=shape, table_friction=table, **how
         )
 
     def _touching(self, contact: Contact, q: Array, shift: Array) -> Contact:

@@ -16,13 +16,9 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import RADIUS, Contact, FreeObject, contact_jacobian
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.simultaneous import (
-    ArmState,
-    BodyContact,
-    SimultaneousPrediction,
-    contact_patch,
-    predict_simultaneous,
-)
+from impact_aware.impact.bodies import ArmState, BodyContact
+from impact_aware.impact.registry import DEFAULT_METHOD
+from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
 from impact_aware.records import ContactImpulse
 from impact_aware.records.impact import PALM
 from impact_aware.robot import RobotModel
@@ -59,7 +55,7 @@ def palm_contacts(
         centre = dataclasses.replace(centre, normal=palm_normal(centre.normal, tool, body))
     along, across = (axis for axis in range(3) if axis != facing)
     middle = centre.at(face_middle(centre.normal, tool, half))
-    corners = contact_patch(middle, tool.rotation[:, along], half[along], half[across])
+    corners = middle.patch(tool.rotation[:, along], half[along], half[across])
     if body is None:
         return corners
     first = corners[0].point - corners[2].point
@@ -244,6 +240,7 @@ def predict_palm(
     obstacle: FreeObject | None = None,
     shape: PlacedShape | None = None,
     table_friction: float | None = None,
+    method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
 ) -> PalmPrediction:
     """Predict the state just after a palm meets an object or a fixed surface with its face.
@@ -258,6 +255,7 @@ def predict_palm(
         shape: Of the object; where it is not known, the palm's whole face touches it.
         table_friction: Coulomb coefficient between the object and the table that it stands on, for which its shape is
             needed; None for an object that nothing else holds.
+        method: The single-contact map, one of `IMPACT_MAPS`, for a palm that touches with one point only.
         inertia: One of `INERTIA_CHOICES`.
 
     Raises:
@@ -280,7 +278,7 @@ def predict_palm(
             # An object that moves on a table is carried by it.
             objects[TABLE], carrier = moving_table(obstacle.twist[:3]), TABLE
         contacts += table_contacts(_OBJECT, shape, table_friction, up, carrier)
-    found = predict_simultaneous(contacts, arms={_ARM: arm}, objects=objects, inertia=inertia)
+    found = predict_simultaneous(contacts, arms={_ARM: arm}, objects=objects, inertia=inertia, method=method)
     own = summed_contact(found, _ARM)
     touched = dataclasses.replace(contact, normal=own.normal)
     towards = own.normal @ contact_jacobian(robot, arm.q, Contact(contact.frame, own.normal, point=own.point))

@@ -1,120 +1,40 @@
 """Several contacts at once among arms, free objects and fixed surfaces: one impact, one answer.
 
 Two palms on a box, a box on a table, the corners of a pad: impulses that arise together act through all bodies
-together, so no contact can be predicted alone. Bodies are joined by their inverse inertias into one Delassus matrix,
-on which the contacts' Coulomb cones are solved (`cone_complementarity`). Restitution is Poisson's, contact by contact,
-so that no energy is made (`poisson_restitution`); 0 is the sustained contact of van Steen 2024. One contact alone has a
-path to follow, and follows it: it gets the single-contact map.
+together. Two contacts act on each other where their block of the Delassus matrix is not zero. Contacts that no chain of
+such blocks connects are independent and solved apart: one alone gets the single-contact map (`registry`), whatever
+else is given beside it. A contact that is given several times is one, whose impulse its copies share.
+
+Contacts that act on each other have no path to follow one by one: their Coulomb cones are solved together at the
+velocities after the impact (`cone_complementarity`), with Poisson's restitution contact by contact, which makes no
+energy (`poisson_restitution`); 0 is the sustained contact of van Steen 2024. Between soft pads they meet one after
+another (`successive`).
 """
 
 from __future__ import annotations
 
-import copy
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import (
-    FRICTION,
-    RESTITUTION,
-    FreeObject,
-    contact_axes,
-    frozen,
-    point_jacobian,
-    unit_vector,
-    vector,
-)
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.contact.geometry import FreeObject, contact_axes
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact.bodies import ArmState, BodyContact, JointProblem, joint_problem
 from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.poisson_restitution import solve_poisson
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
-from impact_aware.impact.successive import solve_successive
-from impact_aware.ranges import check_scalar
-from impact_aware.robot import RobotModel
+from impact_aware.impact.successive import LONGEST, checked_gaps, first_touch, solve_successive
 
+# Points of contacts that are one, m; directions and motions relative to their size.
+_ALIKE = 1e-9
+# Coupling of two contacts that is rounding, relative to their own mobilities.
+_UNCOUPLED = 1e-12
 # A contact slower than this after the impact, relative to the fastest before it, sticks or stays.
 _STILL = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class ArmState:
-    """One arm at the moment of the impact.
-
-    Attributes:
-        robot: The arm.
-        q: (n,) rad.
-        dq: (n,) Just before, rad/s.
-        rotation: (3, 3) Of the arm's base in the common frame.
-        position: (3,) Of the arm's base in the common frame, m.
-    """
-
-    robot: RobotModel
-    q: Array
-    dq: Array
-    rotation: Array = field(default_factory=lambda: np.eye(3))
-    position: Array = field(default_factory=lambda: np.zeros(3))
-
-    def __post_init__(self) -> None:
-        """Check the arrays.
-
-        Raises:
-            InvalidInputError: Wrong size, not finite, or no rotation.
-        """
-        rotation = np.array(self.rotation, dtype=float)
-        proper = rotation.shape == (3, 3) and np.abs(rotation @ rotation.T - np.eye(3)).max() < 1e-9
-        if not proper or np.linalg.det(rotation) < 0.0:
-            raise InvalidInputError("base rotation", rotation.tolist(), "a (3, 3) rotation matrix")
-        object.__setattr__(self, "q", frozen(self.robot.check_configuration(self.q, "q").copy()))
-        object.__setattr__(self, "dq", frozen(self.robot.check_configuration(self.dq, "dq").copy()))
-        object.__setattr__(self, "rotation", frozen(rotation))
-        object.__setattr__(self, "position", frozen(vector("base position", self.position, 3)))
-
-
-@dataclass(frozen=True, eq=False)
-class BodyContact:
-    """A point where one body touches another, all vectors in the common frame.
-
-    Attributes:
-        body: Name of the arm or object that the normal points into.
-        normal: (3,) Unit vector from `other` into `body`.
-        point: (3,) Where they touch, m.
-        other: Name of the other arm or object; None for a fixed surface.
-        friction: Coulomb's coefficient, >= 0.
-        restitution: Poisson's coefficient, 0..1.
-        frame: The frame of `body` that touches, when it is an arm; its tool frame when None.
-        other_frame: The frame of `other` that touches, when it is an arm; its tool frame when None.
-    """
-
-    body: str
-    normal: Array
-    point: Array
-    other: str | None = None
-    friction: float = 0.0
-    restitution: float = 0.0
-    frame: str | None = None
-    other_frame: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check and normalise.
-
-        Raises:
-            InvalidInputError: Naming the field.
-        """
-        FRICTION.check("friction", self.friction)
-        RESTITUTION.check("restitution", self.restitution)
-        if self.other == self.body:
-            raise InvalidInputError("other", repr(self.other), f"another body than {self.body!r}")
-        object.__setattr__(self, "normal", frozen(unit_vector("normal", self.normal)))
-        object.__setattr__(self, "point", frozen(vector("point", self.point, 3)))
-
-    def at(self, point: Array) -> BodyContact:
-        """This contact, moved to another point (3,), m."""
-        moved = copy.copy(self)
-        object.__setattr__(moved, "point", frozen(vector("point", point, 3)))
-        return moved
 
 
 class SimultaneousPrediction(NamedTuple):
@@ -149,67 +69,6 @@ class SimultaneousPrediction(NamedTuple):
     residual: float
 
 
-class JointProblem(NamedTuple):
-    """The contact problem of m contacts between bodies, velocities stacked one body after the other (k entries).
-
-    Attributes:
-        columns: The entries of each body, by name.
-        velocity: (k,) Before, rad/s of arms, m/s and rad/s of objects.
-        jacobian: (3 m, k) To the contacts' relative velocities in their axes (normal, tangent, tangent).
-        response: (k, 3 m) Velocities that impulses in these axes give, M^-1 J^T.
-        delassus: (3 m, 3 m) J M^-1 J^T, 1/kg.
-    """
-
-    columns: dict[str, slice]
-    velocity: Array
-    jacobian: Array
-    response: Array
-    delassus: Array
-
-
-def joint_problem(
-    contacts: Sequence[BodyContact],
-    *,
-    arms: Mapping[str, ArmState] | None = None,
-    objects: Mapping[str, FreeObject] | None = None,
-    inertia: str = "M+B_theta",
-) -> JointProblem:
-    """Join bodies by their contacts; arguments and errors are those of `predict_simultaneous`."""
-    if not contacts:
-        raise InvalidInputError("contacts", "an empty list", "at least one contact")
-    arms, objects = dict(arms or {}), dict(objects or {})
-    both = sorted(set(arms) & set(objects))
-    if both:
-        raise InvalidInputError("objects", both, "names that no arm has")
-    bodies = {name: _arm_body(arm, inertia) for name, arm in arms.items()}
-    bodies |= {name: _Body(thing.twist, thing.inverse_inertia) for name, thing in objects.items()}
-    columns = _columns(bodies)
-    total = sum(len(body.velocity) for body in bodies.values())
-    jacobian = np.zeros((3 * len(contacts), total))
-    frames: dict[tuple[str, str | None], _Frame] = {}
-    for index, contact in enumerate(contacts):
-        rows = slice(3 * index, 3 * index + 3)
-        axes = contact_axes(contact.normal)
-        for name, frame, sign in ((contact.body, contact.frame, 1.0), (contact.other, contact.other_frame, -1.0)):
-            if name is None:
-                continue
-            if name in arms:
-                if (name, frame) not in frames:
-                    frames[(name, frame)] = _frame_of(arms[name], frame)
-                at_point = _arm_jacobian(arms[name], frames[(name, frame)], contact.point)
-            elif name in objects:
-                at_point = objects[name].jacobian(contact.point)
-            else:
-                raise UnknownNameError("contact body", name, tuple(bodies))
-            jacobian[rows, columns[name]] = sign * (axes @ at_point)
-    inverse_inertia = np.zeros((total, total))
-    for name, body in bodies.items():
-        inverse_inertia[columns[name], columns[name]] = body.inverse_inertia
-    response = inverse_inertia @ jacobian.T
-    velocity = np.concatenate([body.velocity for body in bodies.values()])
-    return JointProblem(columns, velocity, jacobian, response, jacobian @ response)
-
-
 def predict_simultaneous(
     contacts: Sequence[BodyContact],
     *,
@@ -227,7 +86,7 @@ def predict_simultaneous(
         arms: Arms by name.
         objects: Free objects by name, in the common frame.
         inertia: One of `INERTIA_CHOICES`, for every arm.
-        method: The single-contact map for the case of one contact.
+        method: The single-contact map, one of `IMPACT_MAPS`, of contacts that nothing else acts on.
         gaps: (m,) What contacts still have to close when the first one touches, m, see `solve_successive`: those of
             pads without restitution; None when all touch at once.
         time_constant: With which pads take the speed out of their contacts, s; matters with `gaps` only.
@@ -239,10 +98,11 @@ def predict_simultaneous(
     problem = joint_problem(contacts, arms=arms, objects=objects, inertia=inertia)
     delassus, velocity, columns = problem.delassus, problem.velocity, problem.columns
     before = problem.jacobian @ velocity
-    if gaps is None:
-        impulse, rank, degenerate, residual = _solve(contacts, delassus, before, method)
-    else:
-        impulse, rank, degenerate, residual = _solve_successive(contacts, delassus, before, gaps, time_constant)
+    pads = None if gaps is None else _Pads(checked_gaps(gaps, len(contacts), time_constant), time_constant)
+    bouncing = [contact.restitution for contact in contacts if contact.restitution > 0.0]
+    if pads is not None and bouncing:
+        raise InvalidInputError("restitution", bouncing[0], "0 for contacts that meet one after another")
+    impulse, modes, rank, degenerate, residual = _solve(contacts, problem, before, method, pads)
     after = velocity + problem.response @ impulse
     contact_after = before + delassus @ impulse
     axes_of_all = [contact_axes(contact.normal) for contact in contacts]
@@ -255,7 +115,7 @@ def predict_simultaneous(
         velocity_before={name: velocity[columns[name]] for name in columns},
         velocity_after={name: after[columns[name]] for name in columns},
         impulse=in_common_frame(impulse),
-        modes=_modes(contacts, impulse, contact_after, float(np.abs(before).max())),
+        modes=modes,
         contact_velocity_before=in_common_frame(before),
         contact_velocity_after=in_common_frame(contact_after),
         energy_loss=0.0 - float(impulse @ (before + 0.5 * delassus @ impulse)),
@@ -265,93 +125,111 @@ def predict_simultaneous(
     )
 
 
-def contact_patch(contact: BodyContact, along: Array, half_length: float, half_width: float) -> list[BodyContact]:
-    """Four corner contacts that stand for a rectangular patch around `contact`.
+class _Pads(NamedTuple):
+    """What is left to close (m,), m, between soft pads, and their time constant, s."""
 
-    Args:
-        contact: The patch's centre, normal and coefficients.
-        along: (3,) Direction of the patch's length; its part in the contact plane counts.
-        half_length: m, >= 0.
-        half_width: m, >= 0.
-
-    Raises:
-        InvalidInputError: `along` is parallel to the normal, or a negative length.
-    """
-    check_scalar("half_length", half_length, 0.0, np.inf)
-    check_scalar("half_width", half_width, 0.0, np.inf)
-    direction = vector("along", along, 3)
-    direction = direction - contact.normal * (contact.normal @ direction)
-    if not np.linalg.norm(direction) > 1e-9:
-        raise InvalidInputError("along", list(along), "a direction across the normal")
-    direction /= np.linalg.norm(direction)
-    across = np.cross(contact.normal, direction)
-    corners = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
-    return [
-        contact.at(contact.point + s * half_length * direction + t * half_width * across)
-        for s, t in corners
-    ]
+    gaps: Array
+    time_constant: float
 
 
-class _Body(NamedTuple):
-    """What the joint problem needs of a body: velocities (k,) and their inverse inertia (k, k)."""
+class _Answer(NamedTuple):
+    """Impulses (3 m,) of contacts that act on each other, their modes, and what `SimultaneousPrediction` adds."""
 
-    velocity: Array
-    inverse_inertia: Array
-
-
-def _arm_body(arm: ArmState, inertia: str) -> _Body:
-    return _Body(arm.dq, np.asarray(np.linalg.inv(arm.robot.mass_matrix(arm.q, inertia)), dtype=float))
-
-
-class _Frame(NamedTuple):
-    """Where a frame of an arm is in its base (3,), m, and its Jacobian (6, n), in the base's axes."""
-
-    position: Array
-    jacobian: Array
-
-
-def _frame_of(arm: ArmState, frame: str | None) -> _Frame:
-    placed = np.asarray(arm.robot.placement(arm.q, frame).translation).copy()
-    return _Frame(placed, arm.robot.frame_jacobian(arm.q, frame).reshape(6, arm.robot.n).copy())
-
-
-def _arm_jacobian(arm: ArmState, frame: _Frame, point: Array) -> Array:
-    """Velocity in the common frame of the arm's material point at `point`, (3, n)."""
-    in_base = arm.rotation.T @ (point - arm.position)
-    return arm.rotation @ point_jacobian(in_base - frame.position) @ frame.jacobian
-
-
-def _columns(bodies: Mapping[str, _Body]) -> dict[str, slice]:
-    ends = np.cumsum([len(body.velocity) for body in bodies.values()])
-    return {
-        name: slice(int(end) - len(body.velocity), int(end))
-        for (name, body), end in zip(bodies.items(), ends, strict=True)
-    }
+    impulse: Array
+    modes: tuple[Mode, ...]
+    rank: int
+    degenerate: bool
+    residual: float
 
 
 def _solve(
-    contacts: Sequence[BodyContact], delassus: Array, before: Array, method: str
-) -> tuple[Array, int, bool, float]:
-    """Impulses (3 m,), the matrix's rank, whether they were undetermined, and the residual."""
+    contacts: Sequence[BodyContact], problem: JointProblem, before: Array, method: str, pads: _Pads | None
+) -> _Answer:
+    """Solve contact by contact what is independent, and together what is not."""
+    gaps = np.zeros(len(contacts)) if pads is None else pads.gaps
+    first = _first_of_each(contacts, problem.jacobian, gaps)
+    kept, copies = np.unique(first, return_inverse=True)
+    impulse, rank, residual = np.zeros((len(contacts), 3)), 0, 0.0
+    modes: list[Mode] = ["separate"] * len(contacts)
+    degenerate = len(kept) < len(contacts)
+    for group in _groups(problem.delassus, kept):
+        rows = (3 * group[:, None] + np.arange(3)).ravel()
+        own = [contacts[k] for k in group]
+        matrix, velocity = problem.delassus[np.ix_(rows, rows)], before[rows]
+        found = _solve_group(own, matrix, velocity, method, pads and pads._replace(gaps=pads.gaps[group]))
+        impulse[group] = found.impulse.reshape(-1, 3)
+        rank, residual, degenerate = rank + found.rank, max(residual, found.residual), degenerate or found.degenerate
+        for k, mode in zip(group.tolist(), found.modes, strict=True):
+            modes[k] = mode
+    if len(kept) < len(contacts):
+        shares = 1.0 / np.bincount(copies)
+        for k, (one, share) in enumerate(zip(kept[copies].tolist(), shares[copies].tolist(), strict=True)):
+            axes, modes[k] = contact_axes(contacts[one].normal), modes[one]
+            if k != one:
+                sign = math.copysign(1.0, contacts[k].normal @ contacts[one].normal)
+                impulse[k] = contact_axes(contacts[k].normal) @ (sign * share * impulse[one] @ axes)
+        impulse[kept] *= shares[:, None]
+    return _Answer(impulse.ravel(), tuple(modes), rank, degenerate, residual)
+
+
+def _first_of_each(contacts: Sequence[BodyContact], jacobian: Array, gaps: Array) -> NDArray[np.intp]:
+    """Index (m,) of the first contact that is one with each: same point, motion, coefficients and gap."""
+    points = np.array([contact.point for contact in contacts])
+    alike = np.abs(points[:, None] - points).max(axis=2) <= _ALIKE
+    for i, k in np.argwhere(np.triu(alike, 1)).tolist():
+        one, other = contacts[i], contacts[k]
+        sign = math.copysign(1.0, one.normal @ other.normal)
+        same = (one.friction, one.restitution, gaps[i]) == (other.friction, other.restitution, gaps[k])
+        same = same and bool(np.abs(one.normal - sign * other.normal).max() <= _ALIKE)
+        if same:
+            rows = [contact_axes(c.normal).T @ jacobian[3 * n : 3 * n + 3] for n, c in ((i, one), (k, other))]
+            same = bool(np.abs(rows[0] - sign * rows[1]).max() <= _ALIKE * np.abs(rows[0]).max())
+        alike[i, k] = alike[k, i] = same
+    return np.asarray(alike.argmax(axis=1))
+
+
+def _groups(delassus: Array, kept: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Those contacts together that act on each other, through whatever is between them: connected blocks."""
+    count = len(delassus) // 3
+    blocks = np.abs(delassus).reshape(count, 3, count, 3).max(axis=(1, 3))[np.ix_(kept, kept)]
+    own = np.sqrt(np.diag(blocks))
+    reach = blocks > _UNCOUPLED * np.outer(own, own)
+    reach |= np.eye(len(kept), dtype=bool)
+    while not reach.all():
+        further = reach @ reach
+        if (further == reach).all():
+            break
+        reach = further
+    starts = reach.argmax(axis=1)
+    return [kept[starts == start] for start in np.unique(starts)]
+
+
+def _solve_group(
+    contacts: Sequence[BodyContact], delassus: Array, before: Array, method: str, pads: _Pads | None
+) -> _Answer:
+    """Solve contacts that act on each other; one alone gets the single-contact map, whenever it touches."""
+    friction = np.array([contact.friction for contact in contacts])
+    if pads is not None:
+        before_touch = first_touch(pads.gaps, before[::3])
+        if before_touch > LONGEST * pads.time_constant:
+            separate: Mode = "separate"
+            return _Answer(np.zeros(len(before)), (separate,) * len(contacts), _rank(delassus), False, 0.0)
     if len(contacts) == 1:
         one = impact_map(method)(delassus.tolist(), before.tolist(), contacts[0].friction, contacts[0].restitution)
-        rank = int(np.linalg.matrix_rank(delassus, hermitian=True))
-        return np.array(one[:3]), rank, rank < 3, 0.0
-    friction = np.array([contact.friction for contact in contacts])
-    restitution = np.array([contact.restitution for contact in contacts])
-    solution = solve_poisson(delassus, before, friction, restitution)
-    return solution.impulse, solution.rank, solution.degenerate, solution.residual
+        rank = _rank(delassus)
+        return _Answer(np.array(one[:3]), (one.mode,), rank, rank < 3, 0.0)
+    if pads is None:
+        found = solve_poisson(delassus, before, friction, np.array([contact.restitution for contact in contacts]))
+    else:
+        left = np.maximum(pads.gaps + before_touch * before[::3], 0.0)
+        left[left <= left.min()] = 0.0
+        found = solve_successive(delassus, before, friction, left, pads.time_constant)
+    modes = _modes(contacts, found.impulse, before + delassus @ found.impulse, float(np.abs(before).max()))
+    return _Answer(found.impulse, modes, found.rank, found.degenerate, found.residual)
 
 
-def _solve_successive(
-    contacts: Sequence[BodyContact], delassus: Array, before: Array, gaps: Array, time_constant: float
-) -> tuple[Array, int, bool, float]:
-    bouncing = [contact.restitution for contact in contacts if contact.restitution > 0.0]
-    if bouncing:
-        raise InvalidInputError("restitution", bouncing[0], "0 for contacts that meet one after another")
-    friction = np.array([contact.friction for contact in contacts])
-    solution = solve_successive(delassus, before, friction, gaps, time_constant)
-    return solution.impulse, solution.rank, solution.degenerate, solution.residual
+def _rank(delassus: Array) -> int:
+    return int(np.linalg.matrix_rank(delassus, hermitian=True))
 
 
 def _modes(contacts: Sequence[BodyContact], impulse: Array, after: Array, speed: float) -> tuple[Mode, ...]:

@@ -64,7 +64,7 @@ def solve_successive(
     Raises:
         InvalidInputError: Gaps that are no gaps, none of them closed, or a time constant that is none.
     """
-    gaps = _checked(gaps, len(friction), time_constant)
+    gaps = checked_gaps(gaps, len(friction), time_constant)
     impulse, residual, iterations = np.zeros_like(velocity), 0.0, 0
     for stage in _stages(delassus, velocity, friction, gaps, time_constant, LONGEST * time_constant):
         found = stage.solution
@@ -111,7 +111,7 @@ def follow_successive(
     Raises:
         InvalidInputError: As in `solve_successive`, or a time that is none.
     """
-    gaps = _checked(gaps, len(friction), time_constant)
+    gaps = checked_gaps(gaps, len(friction), time_constant)
     if not (math.isfinite(until) and until > 0.0):
         raise InvalidInputError("until", until, "a time > 0 s")
     impulse, displacement, residual, time = np.zeros_like(velocity), np.zeros_like(velocity), 0.0, 0.0
@@ -161,7 +161,8 @@ def _stages(
         now = left + (now - left) * math.exp(-elapsed / time_constant)
 
 
-def _checked(gaps: Array, count: int, time_constant: float) -> Array:
+def checked_gaps(gaps: Array, count: int, time_constant: float) -> Array:
+    """Gaps (count,) of which one is closed, m; `InvalidInputError` for others and for a time constant that is none."""
     gaps = np.array(gaps, dtype=float)
     if gaps.shape != (count,) or not (gaps >= 0.0).all():
         raise InvalidInputError("gaps", gaps.tolist(), f"{count} lengths >= 0 m")
@@ -170,6 +171,14 @@ def _checked(gaps: Array, count: int, time_constant: float) -> Array:
     if not (math.isfinite(time_constant) and time_constant > 0.0):
         raise InvalidInputError("time_constant", time_constant, "a time > 0 s")
     return gaps
+
+
+def first_touch(gaps: Array, closing: Array) -> float:
+    """When the first contact touches, s, with gaps (m,), m, and normal velocities (m,) until then, m/s, if it does."""
+    if (gaps <= 0.0).any():
+        return 0.0
+    coming = closing < 0.0
+    return float((gaps[coming] / -closing[coming]).min()) if coming.any() else math.inf
 
 
 def _solution(delassus: Array, velocity: Array, friction: Array) -> ConeSolution:

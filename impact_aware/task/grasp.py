@@ -10,8 +10,9 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
+from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.palm import TABLE, moving_table, palm_contacts, palm_gaps, table_contacts
-from impact_aware.impact.simultaneous import ArmState, BodyContact, SimultaneousPrediction, predict_simultaneous
+from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
 from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task.make_field import base_placement, joint_velocity_of_tool

@@ -22,8 +22,8 @@ from impact_aware.arrays import Array
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
 from impact_aware.errors import ImpactAwareError
+from impact_aware.impact.bodies import BodyContact, JointProblem, joint_problem
 from impact_aware.impact.palm import TABLE, face_gaps, moving_table, table_contacts
-from impact_aware.impact.simultaneous import BodyContact, JointProblem, joint_problem
 from impact_aware.impact.successive import follow_successive
 from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel

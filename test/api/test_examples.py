@@ -15,6 +15,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 PRINTED = {
     "predict_a_jump.py": r"slide|stick",
+    "palm_on_a_box.py": r"box: \[0\.2\d+",
     "analyze_a_recording.py": r"contact at 0\.99",
     "evaluate_a_field.py": r"velocity at the impact \[ ?-?0\. +-0\.5 +-?0\. *\] m/s",
     "control_in_a_loop.py": r"post, the box is 0\.0[0-2]\d m from its goal",
@@ -42,6 +43,12 @@ def test_an_example_runs_and_prints_what_it_promises(name: str, capsys: pytest.C
         # The prediction explains nine tenths of the jump, whose norm is far above the sensors' noise.
         assert np.linalg.norm(jump) > 0.5 and impact.verdict.error < 0.1 * impact.reference.jump_size
         assert names["page"].read_text(encoding="utf-8").startswith("<!doctype html>")
+    if name == "palm_on_a_box.py":
+        jump = names["jump"]
+        # The palm loses along x what box and table get; the box goes on with less than the palm came with.
+        assert 0.1 < jump.velocity_after["box"][0] < 0.4 and jump.energy_loss > 0.0
+        gained = 2.0 * jump.velocity_after["box"][:3]
+        np.testing.assert_allclose(gained, jump.impulse[4:].sum(axis=0) - jump.impulse[:4].sum(axis=0), atol=1e-9)
     if name == "predict_a_jump.py":
         # The tool neither stays on its way into the table nor rebounds: the Jacobian at the contact's point says so.
         jump = names["jump"]

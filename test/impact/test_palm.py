@@ -8,6 +8,7 @@ from impact_aware.contact import Contact
 from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.palm import (
     checked_palm,
@@ -19,7 +20,7 @@ from impact_aware.impact.palm import (
     table_contacts,
 )
 from impact_aware.impact.predictor import predict
-from impact_aware.impact.simultaneous import ArmState, BodyContact, predict_simultaneous
+from impact_aware.impact.simultaneous import predict_simultaneous
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 

@@ -11,10 +11,10 @@ from impact_aware.contact.cylinder import Cylinder
 from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.hull import Hull
 from impact_aware.contact.shape import PlacedShape
+from impact_aware.impact.bodies import BodyContact
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.palm import palm_contacts, predict_palm, table_contacts
 from impact_aware.impact.predictor import predict
-from impact_aware.impact.simultaneous import BodyContact
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 

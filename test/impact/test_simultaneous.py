@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point
+from impact_aware.contact import Contact, FreeObject, contact_jacobian
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.validation.simultaneous_energy import random_impact
-from impact_aware.impact import cone_complementarity, predict
+from impact_aware.impact import cone_complementarity
+from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
-from impact_aware.impact.simultaneous import ArmState, BodyContact, _modes, contact_patch, predict_simultaneous
+from impact_aware.impact.simultaneous import _modes, predict_simultaneous
 from impact_aware.robot import RobotModel
 
 SEED = 13
@@ -33,7 +34,7 @@ def box(position=(0.0, 0.0, 0.0), twist=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), mass=2.2
 def table_contacts(friction=0.4, restitution=0.0):
     """The four lower corners of a box at the origin."""
     corner = BodyContact("box", (0, 0, 1), (0, 0, -BOX_SIZE[2] / 2), friction=friction, restitution=restitution)
-    return contact_patch(corner, (1, 0, 0), BOX_SIZE[0] / 2, BOX_SIZE[1] / 2)
+    return corner.patch((1, 0, 0), BOX_SIZE[0] / 2, BOX_SIZE[1] / 2)
 
 
 def two_palms(robot, number, friction=0.5):
@@ -52,7 +53,7 @@ def two_palms(robot, number, friction=0.5):
         dq = np.linalg.pinv(jacobian) @ closing
         arms[name] = ArmState(robot, q, dq, rotation, position)
         centre = BodyContact(name, (0, side, 0), face, other="box", friction=friction)
-        contacts += contact_patch(centre, (1, 0, 0), 0.03, 0.02)
+        contacts += centre.patch((1, 0, 0), 0.03, 0.02)
     return arms, contacts
 
 
@@ -130,37 +131,6 @@ def test_order_and_names_change_nothing(robot):
     shuffled = predict_simultaneous([contacts[k] for k in order], arms=dict(reversed(arms.items())), objects=objects)
     for name in result.velocity_after:
         np.testing.assert_allclose(shuffled.velocity_after[name], result.velocity_after[name], atol=1e-5)
-
-
-def test_one_contact_is_the_single_map(robot):
-    generator = np.random.default_rng(SEED)
-    for _ in range(5):
-        q = generator.uniform(robot.limits.position_lower, robot.limits.position_upper)
-        dq = generator.uniform(-1.0, 1.0, robot.n)
-        contact = Contact("tool", generator.normal(size=3), friction=0.4, restitution=0.3, radius=0.03)
-        point = contact_point(robot, q, contact)
-        thing = box(point - 0.1 * contact.normal)
-        pair = BodyContact("arm", contact.normal, point, "box", friction=0.4, restitution=0.3)
-        both = predict_simultaneous([pair], arms={"arm": ArmState(robot, q, dq)}, objects={"box": thing})
-        one = predict(robot, q, dq, contact, obstacle=thing)
-        np.testing.assert_allclose(both.velocity_after["arm"], one.velocity_after, atol=EXACT)
-        np.testing.assert_allclose(both.velocity_after["box"], one.object_twist_after, atol=EXACT)
-        assert both.modes == (one.mode,)
-
-
-def test_repeating_a_contact_changes_no_motion(robot):
-    generator = np.random.default_rng(SEED)
-    q, dq = robot.home, generator.uniform(-1.0, 1.0, robot.n)
-    contact = Contact("tool", (0, 0, 1), radius=0.03)
-    if contact.normal @ robot.frame_jacobian(q)[:3] @ dq > 0.0:
-        dq = -dq
-    pair = BodyContact("arm", (0, 0, 1), contact_point(robot, q, contact))
-    arms = {"arm": ArmState(robot, q, dq)}
-    twice = predict_simultaneous([pair, pair], arms=arms)
-    once = predict_simultaneous([pair], arms=arms)
-    assert twice.degenerate
-    np.testing.assert_allclose(twice.velocity_after["arm"], once.velocity_after["arm"], atol=SOLVED)
-    np.testing.assert_allclose(twice.impulse[0], twice.impulse[1], atol=SOLVED)
 
 
 def test_only_what_approaches_gets_an_impulse():
@@ -287,7 +257,7 @@ def test_refuses_bad_input(robot):
     with pytest.raises(InvalidInputError, match="base rotation"):
         ArmState(robot, robot.home, np.zeros(7), rotation=np.diag([1.0, 1.0, -1.0]))
     with pytest.raises(InvalidInputError, match="along"):
-        contact_patch(BodyContact("box", (0, 0, 1), (0, 0, 0)), (0, 0, 2), 0.1, 0.1)
+        BodyContact("box", (0, 0, 1), (0, 0, 0)).patch((0, 0, 2), 0.1, 0.1)
 
 
 @pytest.mark.parametrize(

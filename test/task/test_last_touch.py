@@ -7,9 +7,9 @@ import pytest
 
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
+from impact_aware.impact.bodies import joint_problem
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
 from impact_aware.impact.palm import table_contacts
-from impact_aware.impact.simultaneous import joint_problem
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task import last_touch, load_task, make_field, start_posture

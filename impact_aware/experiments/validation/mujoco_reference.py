@@ -15,7 +15,8 @@ from impact_aware.contact.geometry import Contact, contact_jacobian
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.impact import predict
-from impact_aware.impact.simultaneous import ArmState, BodyContact, predict_simultaneous
+from impact_aware.impact.bodies import ArmState, BodyContact
+from impact_aware.impact.simultaneous import predict_simultaneous
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation.mujoco_model import ToolTip, add_arm, compile_spec, new_spec

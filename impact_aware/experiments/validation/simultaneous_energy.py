@@ -9,8 +9,9 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import FreeObject
 from impact_aware.experiments.validation.check import Check, Source, ValidationContext
+from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.cone_complementarity import SOLVED
-from impact_aware.impact.simultaneous import ArmState, BodyContact, SimultaneousPrediction, predict_simultaneous
+from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
 from impact_aware.robot import RobotModel
 
 _LAWS = Source(

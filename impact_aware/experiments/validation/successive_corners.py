@@ -23,9 +23,10 @@ from impact_aware.experiments.validation.mujoco_reference import (
     box_between_palms,
 )
 from impact_aware.experiments.validation.simultaneous_energy import DrawnImpact, Violations, random_impact, violations
+from impact_aware.impact.bodies import ArmState, BodyContact, joint_problem
 from impact_aware.impact.cone_complementarity import SOLVED, solve_cone_complementarity
 from impact_aware.impact.palm import face_gaps, palm_contacts
-from impact_aware.impact.simultaneous import ArmState, BodyContact, joint_problem, predict_simultaneous
+from impact_aware.impact.simultaneous import predict_simultaneous
 from impact_aware.impact.successive import follow_successive
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
