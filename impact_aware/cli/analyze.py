@@ -23,7 +23,7 @@ from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.recordings.verdict import CANNOT_TELL, NO, PLANT, YES
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
-from impact_aware.table_options import TableOptions
+from impact_aware.tables.options import TableOptions
 
 MOST_EVENTS = 5
 """Events that are no impacts, of each arm, that are printed; the JSON has them all."""

@@ -13,7 +13,6 @@ import numpy as np
 from impact_aware.cli import identify_contact_point, identify_plan
 from impact_aware.cli.options import add_common, add_options, chosen, refuse_given
 from impact_aware.cli.output import keep_json, show, show_notes
-from impact_aware.columns import ROW_NUMBER, open_columns
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
@@ -34,7 +33,6 @@ from impact_aware.estimation.trial_tables import (
 )
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD
-from impact_aware.joint_columns import ColumnMap, completed
 from impact_aware.json_text import finite
 from impact_aware.parameters import Options, described, shared
 from impact_aware.ranges import Range
@@ -43,8 +41,9 @@ from impact_aware.recordings.file_options import common_option, completed_by, fi
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel, load_robot
 from impact_aware.robot.plausible import limit_notes
-from impact_aware.table_options import TableOptions
-from impact_aware.time_columns import passed_over, time_column, time_scale
+from impact_aware.tables.column_file import open_columns
+from impact_aware.tables.joint_table import clock_of
+from impact_aware.tables.options import ColumnMap, TableOptions, completed
 
 if TYPE_CHECKING:
     from impact_aware.estimation.object_motion import ObjectTrack
@@ -342,14 +341,12 @@ def _track(path: Path, columns: ColumnMap | None) -> ObjectTrack | None:
     if identify_contact_point.has_columns(path, "before", "velocity_before"):
         return None
     source = open_columns(path)
-    if columns is not None and columns.rate is not None:
-        show_notes([said] if (said := passed_over(source, columns.rate)) else ())
-        return track_of_table(source, ROW_NUMBER, 1.0 / columns.rate, columns)
-    time = (columns.time if columns is not None else None) or time_column(source)
-    if not isinstance(time, str):
+    clock = clock_of(source, columns or ColumnMap())
+    if clock is None or isinstance(clock.column, int):
         return None
-    scale, _ = time_scale(source, time, None if columns is None else columns.time_scale)
-    return track_of_table(source, time, scale, columns)
+    if columns is not None and columns.rate is not None and clock.note:
+        show_notes([clock.note])
+    return track_of_table(source, clock, columns)
 
 
 def _contact(args: argparse.Namespace) -> Identification:

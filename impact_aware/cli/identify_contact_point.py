@@ -14,7 +14,6 @@ from impact_aware.arrays import Array
 from impact_aware.cli.contact_surface_text import surface_as_text, surface_notes
 from impact_aware.cli.options import add_options, chosen
 from impact_aware.cli.output import keep_json, plain, show, show_notes
-from impact_aware.columns import open_columns
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.contact.options import ContactOptions, ObjectOptions
 from impact_aware.errors import InvalidInputError
@@ -22,7 +21,6 @@ from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, Joint
 from impact_aware.estimation.contact_surface import FIXED_LAW, FREE_LAW, fit_contact_surface
 from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
-from impact_aware.joint_columns import completed
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.arm_notes import NEAR
 from impact_aware.recordings.bag import is_recording
@@ -32,7 +30,8 @@ from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.robot import RobotModel, load_robot
-from impact_aware.table_options import TableOptions
+from impact_aware.tables.column_file import open_columns
+from impact_aware.tables.options import TableOptions, completed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ from impact_aware.ranges import Range
 from impact_aware.resources import read_text
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
 from impact_aware.robot.plausible import check_state, limit_notes
-from impact_aware.table_options import TableOptions
+from impact_aware.tables.options import TableOptions
 
 LENGTH = Range(0.0, 10.0, "m", open_below=True)
 

@@ -11,11 +11,13 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.cli.output import keep
-from impact_aware.columns import ColumnFile, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import MODES
-from impact_aware.joint_columns import ColumnMap, Columns, check_angles, joint_columns, stacked, total_width
 from impact_aware.robot import RobotModel
+from impact_aware.tables.column_file import ColumnFile, open_columns
+from impact_aware.tables.joint_table import check_angles, joint_columns, stacked, total_width
+from impact_aware.tables.names import Columns
+from impact_aware.tables.options import ColumnMap
 
 if TYPE_CHECKING:
     from impact_aware.impact.batch import BatchPrediction

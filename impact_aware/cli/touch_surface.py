@@ -20,7 +20,7 @@ from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
 from impact_aware.robot import RobotModel
-from impact_aware.table_options import TableOptions
+from impact_aware.tables.options import TableOptions
 
 _SURFACE = "surface.yaml"
 

@@ -5,7 +5,7 @@ Three kinds of table are distinguished by their columns:
 * impacts, one per row: `q_JOINT`, `before_JOINT`, `after_JOINT` for every joint, optionally `error_JOINT` (standard
   error of `after`), `normal_x`, `normal_y`, `normal_z`, `friction`, `restitution`, `object_mass`, `object_x`,
   `object_y`, `object_z`;
-* recordings, one sample per row: time and positions under any name that `impact_aware.joint_columns` knows; the impact
+* recordings, one sample per row: time and positions under any name that `impact_aware.tables.names` knows; the impact
   times come with the call;
 * force profiles, one sample per row: `time` and `force`, optionally `approach_speed` and `effective_mass`.
 
@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.columns import ColumnFile, Name, open_columns
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError
@@ -30,9 +29,11 @@ from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.object_motion import ObjectTrack, object_motion
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
-from impact_aware.joint_columns import ColumnMap, check_angles, joint_names, resolved, stacked
 from impact_aware.robot import RobotModel
-from impact_aware.time_columns import time_column, time_scale
+from impact_aware.tables.column_file import ColumnFile, open_columns
+from impact_aware.tables.joint_table import open_table, stacked
+from impact_aware.tables.names import Name, time_column
+from impact_aware.tables.options import ColumnMap
 
 # Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
 _UNKNOWN_ERROR = 2e-3
@@ -125,7 +126,7 @@ def read_trials(
     source = open_columns(path)
     impacts = any(str(name).startswith(_PER_JOINT["before"]) for name in source.widths)
     timed = columns is not None and (columns.time is not None or columns.rate is not None)
-    timed = timed or isinstance(time_column(source), str)
+    timed = timed or isinstance(time_column(source.widths), str)
     if timed and not impacts:
         return _trials_of_recording(source, robot, defaults, impact_times, columns or ColumnMap(), degrees, track)
     per_joint = {kind: _joint_columns(source, robot, names) for kind, names in _PER_JOINT.items()}
@@ -155,25 +156,22 @@ def _trials_of_recording(
 ) -> list[ImpactTrial]:
     if not impact_times:
         raise InvalidInputError(str(source.path), "a recording", "impact times with it (--impact-time)")
-    chosen = resolved(source, columns, robot.joint_names)
-    check_angles(source, chosen.q, degrees=degrees)
-    joints = joint_names(source, chosen, robot.joint_names)
+    table = open_table(source, columns, robot.joint_names, degrees=degrees)
     for joint in robot.joint_names:
-        if joint not in joints:
+        if joint not in table.joint_names:
             raise InvalidInputError(str(source.path), f"no column '{joint}'", "one per joint of " + robot.name)
-    assert chosen.time is not None
-    scale, _ = time_scale(source, chosen.time, chosen.time_scale)
-    found = [name for name in _PER_IMPACT if name in source.widths]
-    table = source.whole(list(dict.fromkeys([chosen.time, *chosen.q, *found])))
-    times = scale * table[chosen.time].reshape(-1)
-    positions = stacked(table, chosen.q)[:, [joints.index(joint) for joint in robot.joint_names]]
+    q = table.columns["q"]
+    once = [name for name in _PER_IMPACT if name in source.widths]
+    values = source.whole(list(dict.fromkeys([table.clock.column, *q, *once])))
+    times = table.clock.scale * values[table.clock.column].reshape(-1)
+    positions = stacked(values, q)[:, [table.joint_names.index(joint) for joint in robot.joint_names]]
     # A logger that repeats a sample repeats its stamp.
     fresh = np.concatenate(([True], np.diff(times) > 0.0))
-    contact, ordered = _contact(table, defaults, 0, source.path), sorted(impact_times)
+    contact, ordered = _contact(values, defaults, 0, source.path), sorted(impact_times)
     if degrees:
         positions = np.radians(positions)
     return recorded_trials(
-        robot, times[fresh], positions[fresh], ordered, contact, _box(table, defaults, 0), track=track
+        robot, times[fresh], positions[fresh], ordered, contact, _box(values, defaults, 0), track=track
     )
 
 

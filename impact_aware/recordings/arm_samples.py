@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.joint_state_reader import JointBatch
+from impact_aware.tables.joint_table import JointBatch
 
 
 @dataclass(frozen=True, eq=False)

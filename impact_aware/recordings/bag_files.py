@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from lz4.frame import LZ4FrameDecompressor
 from zstandard import ZstdDecompressor
 
-from impact_aware.columns import way_to_table
 from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line, one_reason
 from impact_aware.resources import most_unpacked, read_text
+from impact_aware.tables.column_file import way_to_table
 from impact_aware.yaml_text import read_yaml
 
 SUFFIXES = (".mcap", ".db3")

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.joint_columns import stacked
 from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.joint_state_types import JOINT_STATE_TYPES
-from impact_aware.recordings.joint_table import JointTable
+from impact_aware.tables.joint_table import JointTable, stacked
 
 ARRAY_TYPE = "std_msgs/msg/Float64MultiArray"
 USUAL_TOPIC = "commands"
@@ -132,12 +131,13 @@ def _scatter(changes: Array) -> float:
 
 def commands_of_table(table: JointTable) -> CommandTrack | None:
     """The commands in the columns of a table; None without any."""
-    if not table.commands:
+    commands = table.columns["command"]
+    if not commands:
         return None
-    pieces = list(table.source.pieces([table.time, *table.commands]))
-    times = np.concatenate([piece[table.time].reshape(-1) for piece in pieces]) * table.time_scale
-    values = np.concatenate([stacked(piece, table.commands) for piece in pieces])
-    return _track(times, values, f"columns {', '.join(map(str, table.commands))}")
+    pieces = list(table.source.pieces([table.clock.column, *commands]))
+    times = np.concatenate([piece[table.clock.column].reshape(-1) for piece in pieces]) * table.clock.scale
+    values = np.concatenate([stacked(piece, commands) for piece in pieces])
+    return _track(times, values, f"columns {', '.join(map(str, commands))}")
 
 
 def commands_of_bag(

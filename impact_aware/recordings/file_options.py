@@ -21,12 +21,11 @@ from typing import Any
 
 from impact_aware.contact.options import ContactOptions, ObjectOptions
 from impact_aware.errors import InvalidInputError
-from impact_aware.joint_columns import ColumnMap, column_map_of, completed, with_rate, with_time_unit
 from impact_aware.parameters import Options, described, from_mapping, shared
 from impact_aware.ranges import Range
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.resources import read_mapping
-from impact_aware.table_options import TableOptions
+from impact_aware.tables.options import ColumnMap, TableOptions, column_map_of, completed, with_clock
 
 ENDING = ".impact.yaml"
 
@@ -91,7 +90,7 @@ def file_options(recording: Path) -> FileOptions | None:
     return FileOptions(
         path=path,
         robot=robot,
-        columns=with_rate(with_time_unit(chosen, own.time_unit), own.rate),
+        columns=with_clock(chosen, own.time_unit, own.rate),
         degrees=own.degrees,
         impact_times=tuple(sorted(own.impact_times)),
         **vars(contact),

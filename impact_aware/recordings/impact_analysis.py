@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from impact_aware.columns import KINDS, way_to_table
-from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.ablation import group
 from impact_aware.recordings.approach import possible_contacts
@@ -38,7 +36,6 @@ from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import explain
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.joint_state_types import JOINT_STATE_TYPES, joint_state_deserializer
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.labels import label_of
 from impact_aware.recordings.object_track import track_of_table
 from impact_aware.recordings.options import AnalysisOptions
@@ -47,6 +44,9 @@ from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.surroundings import Surroundings, surroundings_of_bag, track_beside
 from impact_aware.robot import load_robot
 from impact_aware.robot.plausible import limit_notes
+from impact_aware.tables.column_file import KINDS, way_to_table
+from impact_aware.tables.column_file import SUFFIXES as TABLES
+from impact_aware.tables.joint_table import open_table
 
 Report = Callable[[Path, str, int, int], None]
 """Called with a file, the name of the stage, its steps done so far, and how many there are (0 when that is not known):
@@ -190,7 +190,7 @@ def _analyze_table(
     check_times(file, arm.finder, arm.stage.faults)
     arm.units.check(file.name)
     arm.commands = commands_of_table(table)
-    track = track_of_table(table.source, table.time, table.time_scale, options.columns)
+    track = track_of_table(table.source, table.clock, options.columns)
     found = [_concluded(file, arm, options, Surroundings(surface, track=track), report)]
     return found if task is None else with_common_impacts(found, task, options), seconds, []
 

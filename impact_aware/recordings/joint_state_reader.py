@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,34 +12,12 @@ from impact_aware.arrays import Array
 from impact_aware.messages.joint_state import Bytes, JointStateLayout, learn_layout, stamps_of
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.recordings.raw_messages import RawMessages
+from impact_aware.tables.joint_table import JointBatch
 
 Rows = NDArray[np.intp]
 
 MOST_LAYOUTS = 16
 """Layouts that are remembered; a source with more of them goes through the library."""
-
-
-@dataclass(frozen=True, eq=False)
-class JointBatch:
-    """Joint states of one topic with the same names in the same order; k messages of m joints.
-
-    Attributes:
-        names: (m,) Joint names.
-        rows: (k,) Where these messages are among those they were taken from, increasing.
-        received: (k,) Recording times, s.
-        times: (k,) Header stamps, s.
-        positions: (k, m) rad; NaN where a message has too few.
-        velocities: (k, m) rad/s, or None where the messages have none.
-        efforts: (k, m) N m, or None where the messages have none.
-    """
-
-    names: tuple[str, ...]
-    rows: Rows
-    received: Array
-    times: Array
-    positions: Array
-    velocities: Array | None
-    efforts: Array | None
 
 
 class JointStateDecoder:

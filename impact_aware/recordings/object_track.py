@@ -10,15 +10,16 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.columns import ColumnFile, Name, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
-from impact_aware.joint_columns import ColumnMap, Columns, joint_columns, total_width
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.recorded_predictions import TF_TYPES, RecordedFrames
-from impact_aware.time_columns import time_column, time_scale
+from impact_aware.tables.column_file import ColumnFile, open_columns
+from impact_aware.tables.joint_table import Clock, clock_of, joint_columns, total_width
+from impact_aware.tables.names import Columns, Name
+from impact_aware.tables.options import ColumnMap
 
 USUAL_TOPIC = "object_pose"
 
@@ -29,9 +30,7 @@ TWIST_TYPES = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/TwistWithCov
 """Messages with its velocity alone, which is summed up to positions."""
 
 
-def track_of_table(
-    source: ColumnFile, joint_time: Name, joint_scale: float, chosen: ColumnMap | None = None
-) -> ObjectTrack | None:
+def track_of_table(source: ColumnFile, clock: Clock, chosen: ColumnMap | None = None) -> ObjectTrack | None:
     """The track in the columns of a table; None without one.
 
     `object_position`, as one column of vectors or with `_x`, `_y`, `_z` behind it, or `object_velocity` alike;
@@ -40,8 +39,7 @@ def track_of_table(
 
     Args:
         source: The table.
-        joint_time: Column of the joints' time.
-        joint_scale: Seconds per unit of it.
+        clock: Times of the joints.
         chosen: What is known about the columns.
 
     Raises:
@@ -49,7 +47,7 @@ def track_of_table(
     """
     chosen = chosen or ColumnMap()
     if chosen.object_table is not None:
-        source, joint_time, joint_scale = _other_table(source, chosen)
+        source, clock = _other_table(source, chosen)
     place = _columns(source, "object_position", 3, "xyz", chosen.object_position)
     speed = _columns(source, "object_velocity", 3, "xyz", chosen.object_velocity)
     if not place and not speed:
@@ -61,8 +59,7 @@ def track_of_table(
     clocks = joint_columns(source, "object_time", (), chosen.object_time) if chosen.object_time else ()
     usual = (name for name in source.widths if str(name).split("/")[-1].startswith("object_time"))
     own = next(iter(clocks or usual), None)
-    scale = joint_scale if own is None else time_scale(source, own)[0]
-    time = joint_time if own is None else own
+    time, scale, _ = clock if own is None else _clock_of_column(source, own)
     wanted = list(dict.fromkeys([time, *(place or speed), *turn]))
     pieces = list(source.pieces(wanted))
     table = {name: np.concatenate([piece[name] for piece in pieces]) for name in wanted} if pieces else {}
@@ -80,18 +77,21 @@ def track_of_table(
     return _track(times, positions, quaternions, f"columns {words}")
 
 
-def _other_table(source: ColumnFile, chosen: ColumnMap) -> tuple[ColumnFile, Name, float]:
-    """The table with the track that stands beside the joints', the column of its times and their scale."""
+def _other_table(source: ColumnFile, chosen: ColumnMap) -> tuple[ColumnFile, Clock]:
+    """The table with the track that stands beside the joints', and the clock of its rows."""
     assert chosen.object_table is not None
     given, beside = Path(chosen.object_table), source.path.parent / chosen.object_table
     other = open_columns(given if given.exists() and not beside.exists() else beside)
-    time = next(iter(joint_columns(other, "object_time", (), chosen.object_time)), None) if chosen.object_time else None
-    time = time_column(other) if time is None else time
-    if time is None:
-        raise InvalidInputError(
-            f"columns: object_time of {other.path.name}", "nothing by the usual names", f"one of {other.described()}"
-        )
-    return other, time, time_scale(other, time)[0]
+    named = joint_columns(other, "object_time", (), chosen.object_time) if chosen.object_time else (None,)
+    return other, _clock_of_column(other, named[0])
+
+
+def _clock_of_column(source: ColumnFile, column: Name | None) -> Clock:
+    clock = clock_of(source, ColumnMap(time=column))
+    if clock is None:
+        where = f"columns: object_time of {source.path.name}"
+        raise InvalidInputError(where, "nothing by the usual names", f"one of {source.described()}")
+    return clock
 
 
 class RecordedBase(NamedTuple):

@@ -13,11 +13,10 @@ from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation.registry import BOTH_SIDES, OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
-from impact_aware.joint_columns import ColumnMap
 from impact_aware.parameters import described, shared
 from impact_aware.recordings.labels import label_of
 from impact_aware.robot import INERTIA_CHOICES
-from impact_aware.table_options import TableOptions
+from impact_aware.tables.options import ColumnMap, TableOptions
 
 DEFAULT_DETECTOR = "adaptive_window"
 

@@ -10,7 +10,7 @@ import pytest
 from impact_aware.cli.main import main
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.ranges import read_number
-from impact_aware.text_layout import is_number
+from impact_aware.tables.text import read_cell
 from impact_aware.yaml_text import read_yaml
 
 CASES = [
@@ -39,7 +39,8 @@ def test_a_number_that_cannot_be_meant_is_one_line(words, capsys, tmp_path, monk
 def test_only_ascii_digits_without_underscores_are_numbers(word):
     with pytest.raises(ValueError, match="no number"):
         read_number(word)
-    assert not is_number(word)
+    with pytest.raises(ValueError, match="no number"):
+        read_cell(word)
     assert read_yaml("x", "x", f"a: {word}") == {"a": word}
 
 

@@ -10,17 +10,17 @@ import numpy as np
 import pinocchio as pin
 from small_recordings import URDF, bag_bytes, table_bytes
 
-from impact_aware.columns import open_columns
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import ImpactAwareError
-from impact_aware.joint_columns import ColumnMap
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.arm_selection import arms_in_bag
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.raw_recording import RawRecording
 from impact_aware.robot import RobotModel, load_profile
+from impact_aware.tables.column_file import open_columns
+from impact_aware.tables.joint_table import open_table
+from impact_aware.tables.options import ColumnMap
 from impact_aware.task import load_task
 from impact_aware.task.arms import arms_of_task
 from impact_aware.yaml_text import read_yaml_mapping

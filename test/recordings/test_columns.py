@@ -6,12 +6,12 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from impact_aware import columns
-from impact_aware.columns import open_columns
 from impact_aware.errors import InvalidInputError
-from impact_aware.joint_columns import ColumnMap, read_column_map
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.whole_recording import samples_in_table
+from impact_aware.tables import column_file
+from impact_aware.tables.column_file import open_columns
+from impact_aware.tables.joint_table import open_table
+from impact_aware.tables.options import ColumnMap, read_column_map
 
 A, B = np.array([1.5, -2.0, 3.25, 0.125]), np.array([10.0, 20.0, 30.0, 40.0])
 
@@ -42,7 +42,7 @@ def test_every_kind_gives_the_same(tmp_path, monkeypatch, name):
     assert list(found) == ["b", "a"]
     np.testing.assert_array_equal(found["a"], A)
     np.testing.assert_array_equal(found["b"], B)
-    monkeypatch.setattr(columns, "ROWS", 3)
+    monkeypatch.setattr(column_file, "ROWS", 3)
     pieces = list(source.pieces(["a"]))
     assert len(pieces) == (1 if source.path.suffix in (".csv", ".txt") else 2)
     np.testing.assert_array_equal(np.concatenate([piece["a"] for piece in pieces]), A)
@@ -175,6 +175,9 @@ def test_maps_that_do_not_fit_are_refused(tmp_path):
     (tmp_path / "map.yaml").write_text("time: t\nq: [q2, q1]\n")
     assert read_column_map(str(tmp_path / "map.yaml")) == ColumnMap(time="t", q=("q2", "q1"))
     assert read_column_map("q=3:6,9").q == (3, 4, 5, 9)
+    # Numbers that no table has are names, which it does not have either.
+    with pytest.raises(InvalidInputError, match="'0:999999999999'"):
+        open_table(path, read_column_map("q=0:999999999999"))
 
 
 def test_all_samples_of_a_table_by_joint(tmp_path):

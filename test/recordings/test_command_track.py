@@ -15,8 +15,8 @@ from impact_aware.arrays import Array
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.tables.joint_table import open_table
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 NAMES = ("shoulder", "elbow", "wrist")
@@ -182,7 +182,7 @@ def test_a_table_with_commands_only_has_no_torques(tmp_path: Path) -> None:
     path.write_text("\n".join([",".join(head), *(",".join(f"{v:.9g}" for v in row) for row in rows)]))
     table = open_table(path)
     (batch,) = table.pieces()
-    assert batch.efforts is None and len(table.commands) == 3
+    assert batch.efforts is None and len(table.columns["command"]) == 3
 
 
 def test_commands_that_come_as_joint_states_are_no_arm(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pyarrow.parquet
 import pytest
 import scipy.io
 
-from impact_aware.columns import open_columns
 from impact_aware.errors import InvalidInputError
-from impact_aware.joint_columns import ColumnMap, read_column_map
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.object_track import track_of_table
+from impact_aware.tables.column_file import open_columns
+from impact_aware.tables.joint_table import Clock, open_table
+from impact_aware.tables.options import ColumnMap, read_column_map
 
 # Six joints at twelve times, every number once; no two joints alike.
 COUNT, JOINTS = 12, 6
@@ -143,7 +143,7 @@ def check(found, quantities, joints=()):
             np.testing.assert_allclose(values, truth, rtol=0.0, atol=1e-6)
         else:
             assert getattr(batches[0], attribute) is None
-    assert len(found.commands) == (JOINTS if "c" in quantities else 0)
+    assert len(found.columns["command"]) == (JOINTS if "c" in quantities else 0)
 
 
 @pytest.mark.parametrize("joints", [(), NAMES], ids=["unknown", "known"])
@@ -242,6 +242,17 @@ def test_what_names_do_not_tell_is_asked_for(tmp_path, header, columns, words):
         open_table(path)
 
 
+@pytest.mark.parametrize("pattern", ["{}_d[{}]", "{}_cmd_{}", "target_{}_{}", "{}_ref{}"])
+def test_wanted_values_are_not_taken_for_measured_ones(tmp_path, pattern):
+    path = tmp_path / "t.csv"
+    wanted = [pattern.format(word, place) for word in ("dq", "tau") for place in range(JOINTS)]
+    path.write_text(table(["t", *numbered("q{}"), *wanted], [TIMES, *split(POSITIONS, VELOCITIES, EFFORTS)]))
+    check(open_table(path), "qc")
+    path.write_text(table(["t", *(pattern.format("pos", place) for place in range(JOINTS))], [TIMES, *POSITIONS.T]))
+    with pytest.raises(InvalidInputError, match="q of .* nothing by the usual names"):
+        open_table(path)
+
+
 def test_columns_without_a_header_are_asked_for_by_their_numbers(tmp_path):
     path = tmp_path / "t.csv"
     columns = [TIMES, *POSITIONS.T]
@@ -276,10 +287,10 @@ def test_the_object_of_a_table_can_have_any_names(tmp_path):
     path.write_text(table(header, columns))
     chosen = read_column_map("object_position=p[xyz] object_quaternion=box x,box y,box z,box w object_time=mocap ms")
     source = open_table(path, chosen).source
-    track = track_of_table(source, "time", 1.0, chosen)
+    track = track_of_table(source, Clock("time", 1.0), chosen)
     np.testing.assert_allclose(track.positions, VELOCITIES[:, :3])
     np.testing.assert_allclose(track.times, TIMES - TIMES[2], rtol=0.0, atol=1e-9)
     assert track.rotations[0][0, 1] == pytest.approx(2.0 * (0.1 * -0.2 - 0.3 * 0.927), abs=1e-3)
-    assert track_of_table(source, "time", 1.0) is None
+    assert track_of_table(source, Clock("time", 1.0)) is None
     with pytest.raises(InvalidInputError, match=r"object_position of .*: got px, py, expected 3 numbers per row"):
-        track_of_table(source, "time", 1.0, read_column_map("object_position=px,py"))
+        track_of_table(source, Clock("time", 1.0), read_column_map("object_position=px,py"))

@@ -21,17 +21,17 @@ from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from small_recordings import ROWS, bag_bytes, write_bag
 
-from impact_aware.array_file import MOST_OBJECTS
-from impact_aware.columns import MOST_COLUMNS, open_columns
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.bag_files import LARGEST_CHUNK, decompress
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.raw_recording import RawRecording
 from impact_aware.recordings.whole_recording import samples_in_table
 from impact_aware.report.result_files import impacts_csv
+from impact_aware.tables.arrays import MOST_OBJECTS
+from impact_aware.tables.column_file import MOST_COLUMNS, open_columns
+from impact_aware.tables.joint_table import open_table
 
 TOPIC = "/joint_states"
 

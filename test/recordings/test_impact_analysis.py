@@ -22,7 +22,6 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.detection import make_detector
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.predictor import predict
-from impact_aware.joint_columns import read_column_map
 from impact_aware.recordings import impact_finder
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.bag import Bag
@@ -33,6 +32,7 @@ from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.options import DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.robot import RobotModel
+from impact_aware.tables.options import read_column_map
 from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

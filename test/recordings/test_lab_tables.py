@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from impact_aware.columns import open_columns
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.joint_columns import ColumnMap, joint_columns, read_column_map, with_time_unit
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.whole_recording import samples_in_table
-from impact_aware.time_columns import time_scale
+from impact_aware.tables.column_file import open_columns
+from impact_aware.tables.joint_table import joint_columns, open_table
+from impact_aware.tables.options import ColumnMap, TableOptions, read_column_map
 
 # Two joints at five times; every number occurs once.
 ROWS = np.array([[0.005 * k, 0.5 + 0.25 * k, -1.75 - 0.125 * k] for k in range(5)])
@@ -110,16 +109,16 @@ def test_the_unit_of_time_is_that_of_its_name_else_of_its_steps(tmp_path, name, 
     path = tmp_path / "t.npz"
     np.savez(path, **{name: values, "q": np.zeros((len(values), 2))})
     table = open_table(path)
-    assert table.time_scale == scale
+    assert table.clock.scale == scale
     assert bool(table.notes) is told
     (batch,) = table.pieces()
     # A double holds seconds since 1970 to a quarter of a microsecond.
     np.testing.assert_allclose(np.diff(batch.times), scale * np.diff(values), rtol=1e-9, atol=5e-7)
-    stated = open_table(path, with_time_unit(None, "us"))
-    assert stated.time_scale == 1e-6 and not stated.notes
-    assert time_scale(open_columns(path), name, 0.25) == (0.25, "")
+    stated = open_table(path, TableOptions(time_unit="us").column_map())
+    assert stated.clock.scale == 1e-6 and not stated.notes
+    assert open_table(path, ColumnMap(time_scale=0.25)).clock == (name, 0.25, "")
     with pytest.raises(UnknownNameError, match="'min', expected one of s, ms, us, ns"):
-        with_time_unit(None, "min")
+        TableOptions(time_unit="min")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.columns import open_columns
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import contact_point
@@ -17,6 +16,8 @@ from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.object_track import track_of_table
 from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
+from impact_aware.tables.column_file import open_columns
+from impact_aware.tables.joint_table import Clock
 
 TIMES = np.arange(0.0, 2.0, 0.008)
 POSITIONS = np.stack((0.1 * TIMES, 0.4 - 0.2 * TIMES, np.full(len(TIMES), 0.3)), axis=1)
@@ -28,12 +29,12 @@ def test_columns_of_a_table_with_a_clock_of_their_own(tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, time=joints, q=np.zeros((2000, 2)), object_time=1e3 * TIMES, object_position=POSITIONS,
              object_quaternion=3.0 * TURNED)  # fmt: skip
-    track = track_of_table(open_columns(path), "time", 1.0)
+    track = track_of_table(open_columns(path), Clock("time", 1.0))
     np.testing.assert_allclose(track.times, TIMES, atol=1e-9)
     np.testing.assert_allclose(track.positions, POSITIONS)
     # Turned by 0.7 rad about z; a quaternion of another length is none the worse.
     np.testing.assert_allclose(track.rotations[3, :2, 0], [np.cos(0.7), np.sin(0.7)], atol=1e-12)
-    assert track_of_table(open_columns(path), "time", 1.0).source == "columns object_position"
+    assert track_of_table(open_columns(path), Clock("time", 1.0)).source == "columns object_position"
 
 
 def test_one_column_per_axis_on_the_joints_clock_and_velocities_alone(tmp_path):
@@ -42,34 +43,34 @@ def test_one_column_per_axis_on_the_joints_clock_and_velocities_alone(tmp_path):
         place = ",".join(f"{value!r}" for value in POSITIONS[row].tolist()) if row % 2 else ",,"
         lines.append(f"{time!r},0.1,{place}")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    track = track_of_table(open_columns(tmp_path / "t.csv"), "time", 1.0)
+    track = track_of_table(open_columns(tmp_path / "t.csv"), Clock("time", 1.0))
     np.testing.assert_allclose(track.times, TIMES[1::2], atol=1e-12)
     np.testing.assert_allclose(track.positions, POSITIONS[1::2], atol=1e-12)
     path = tmp_path / "v.npz"
     np.savez(path, time=TIMES, q=np.zeros((250, 2)), object_velocity=np.tile([0.1, -0.2, 0.0], (250, 1)))
-    summed = track_of_table(open_columns(path), "time", 1.0)
+    summed = track_of_table(open_columns(path), Clock("time", 1.0))
     np.testing.assert_allclose(summed.positions, POSITIONS - POSITIONS[0], atol=1e-12)
     np.savez(path, time=TIMES, q=np.zeros((250, 2)))
-    assert track_of_table(open_columns(path), "time", 1.0) is None
+    assert track_of_table(open_columns(path), Clock("time", 1.0)) is None
 
 
 def test_tracks_that_are_none_are_refused(tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, time=TIMES, object_position=POSITIONS[:, :2])
     with pytest.raises(InvalidInputError, match="object_position of width 2"):
-        track_of_table(open_columns(path), "time", 1.0)
+        track_of_table(open_columns(path), Clock("time", 1.0))
     np.savez(path, time=TIMES, object_position=POSITIONS, object_quaternion=0.0 * TURNED)
     with pytest.raises(InvalidInputError, match="a quaternion of no length"):
-        track_of_table(open_columns(path), "time", 1.0)
+        track_of_table(open_columns(path), Clock("time", 1.0))
     np.savez(path, time=TIMES, object_position=np.nan * POSITIONS)
     with pytest.raises(InvalidInputError, match="no sample"):
-        track_of_table(open_columns(path), "time", 1.0)
+        track_of_table(open_columns(path), Clock("time", 1.0))
 
 
 def test_a_pose_that_was_published_once_is_a_track_that_tells_no_velocity(tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, time=TIMES[:1], object_position=POSITIONS[:1])
-    track = track_of_table(open_columns(path), "time", 1.0)
+    track = track_of_table(open_columns(path), Clock("time", 1.0))
     assert len(track.times) == 1
     words = object_hit(track, TIMES[40], 1e-3, None, None, None, None, None)
     assert words.startswith("the object's track does not show the effect of this hit: object track: got too few")

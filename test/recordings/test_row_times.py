@@ -9,14 +9,14 @@ from impact_aware.cli.main import main
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
-from impact_aware.joint_columns import ColumnMap, completed, read_column_map
 from impact_aware.recordings.command_track import commands_of_table
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.object_track import track_of_table
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel
+from impact_aware.tables.joint_table import open_table
+from impact_aware.tables.options import ColumnMap, completed, read_column_map
 
 RATE = 125.0
 
@@ -45,7 +45,7 @@ def test_rows_come_one_like_the_other_and_those_of_nothing_count(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.npz", "t.parquet", "t.txt"])
 def test_every_kind_of_file_counts_its_rows(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("impact_aware.columns.ROWS", 7)
+    monkeypatch.setattr("impact_aware.tables.column_file.ROWS", 7)
     rows, path = two_joints(), tmp_path / name
     if name.endswith("npz"):
         np.savez(path, q=rows)
@@ -73,7 +73,7 @@ def test_a_table_without_names_is_joints_from_its_first_column_on(tmp_path):
     [
         ("time=clock rate=125", "a column of times, clock, and a rate of 125 Hz, expected one of them"),
         ("time_scale=0.001 rate=125", "a unit of the times and a rate of 125 Hz, expected one of them"),
-        ("rate=fast", "rate: got .*fast.*, expected a number of rows per second"),
+        ("rate=fast", "rate: got fast, expected a number >= 1 and <= 100000 Hz"),
         ("rate=0.5", "rate: got 0.5"),
         ("rate=nan", "rate: got nan"),
     ],
@@ -98,7 +98,7 @@ def test_commands_and_the_objects_track_have_the_times_of_the_rows(tmp_path):
     rows = np.column_stack((two_joints(), 3.0 * two_joints(), two_joints(), 0.1 * np.arange(30)))
     table = open_table(written(tmp_path / "t.csv", names, rows), ColumnMap(rate=RATE))
     np.testing.assert_allclose(commands_of_table(table).times, np.arange(30) / RATE)
-    track = track_of_table(table.source, table.time, table.time_scale, ColumnMap(rate=RATE))
+    track = track_of_table(table.source, table.clock, ColumnMap(rate=RATE))
     np.testing.assert_allclose(track.times, np.arange(30) / RATE)
     np.testing.assert_allclose(track.positions[:, 2], 0.1 * np.arange(30))
 

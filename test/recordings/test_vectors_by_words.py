@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.joint_columns import ColumnMap, read_column_map
-from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.object_track import track_of_table
+from impact_aware.tables.joint_table import open_table
+from impact_aware.tables.options import ColumnMap, read_column_map
 
 # Numbers are our own; the layout is that of a public recorder of two arms and a box.
 TRIAL = "Wanted,1,HitTime,1714476540.23,Place,0.56304389238357544 0.29261419177055359 0.21975857019424438\n"
@@ -47,7 +47,7 @@ def test_vectors_are_found_by_their_words_below_a_line_about_the_trial(tmp_path,
     for kind, found in enumerate((batch.positions, batch.velocities, batch.efforts)):
         wanted = [[value(kind, row, joint) for joint in range(JOINTS)] for row in range(ROWS)]
         np.testing.assert_array_equal(found, wanted)
-    assert table.commands == ("TorqueCmd",)
+    assert table.columns["command"] == ("TorqueCmd",)
 
 
 def test_rows_that_are_no_metadata_stay(tmp_path):
@@ -75,7 +75,7 @@ def object_table(path, first="RosTime"):
 
 def track(tmp_path, words):
     table = open_table(robot_table(tmp_path / "hit.csv"), read_column_map(words))
-    return track_of_table(table.source, table.time, table.time_scale, read_column_map(words))
+    return track_of_table(table.source, table.clock, read_column_map(words))
 
 
 def test_the_object_may_be_in_a_table_of_its_own_with_its_own_clock(tmp_path):
@@ -95,7 +95,7 @@ def test_the_objects_table_may_be_named_from_the_working_folder(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     table = open_table(robot_table(tmp_path / "joints" / "hit.csv"))
     chosen = read_column_map("object_table=tracks/box.csv object_position=PlaceForArm7")
-    assert len(track_of_table(table.source, table.time, table.time_scale, chosen).times) == ROWS
+    assert len(track_of_table(table.source, table.clock, chosen).times) == ROWS
 
 
 def test_what_a_table_of_the_object_lacks_is_said(tmp_path):

@@ -12,7 +12,7 @@ from impact_aware.nodes.object_poses import ObjectPoseSettings
 from impact_aware.nodes.ros.readiness import ReadinessSettings
 from impact_aware.nodes.ros.realtime import RealtimeSettings
 from impact_aware.parameters import ParameterRow, parameter_rows
-from impact_aware.table_options import TableOptions
+from impact_aware.tables.options import TableOptions
 
 NODES = (
     "impact_detector",

@@ -1,6 +1,6 @@
 """The arrays of NumPy, HDF5 and MATLAB files by their names.
 
-MATLAB has times as `(m, 1)` or `(1, m)`, and joints in rows or in columns: the longest vector tells which axis is that
+MATLAB has times as `(m, 1)` or `(1, m)`, and joints in rows or in columns: the longest vector shows which axis is that
 of time. Fields of structures have names such as `log/q`.
 """
 
@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 import h5py
 import numpy as np
@@ -22,8 +22,7 @@ from impact_aware.arrays import Array
 from impact_aware.child_process import survives
 from impact_aware.errors import InvalidInputError, one_reason
 from impact_aware.resources import check_unpacked, most_unpacked
-
-Name: TypeAlias = "str | int"
+from impact_aware.tables.names import Name
 
 MOST_ARRAYS, MOST_OBJECTS = 4096, 3 * 4096
 """Numeric datasets of a file; groups and datasets of any kind."""
@@ -44,12 +43,19 @@ _DEEPEST, _DEEPEST_GROUP = 4, 20
 @contextmanager
 def open_arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
     """The arrays of a file by name; none of them read yet where it allows that."""
-    if path.suffix.lower() in (".h5", ".hdf5"):
-        with _hdf5(path) as file:
-            yield _datasets(path, file)
+    suffix = path.suffix.lower()
+    if suffix == ".mat" and not h5py.is_hdf5(path):
+        yield _oriented(_matrices(path))
         return
-    if path.suffix.lower() == ".mat":
-        yield from _variables(path)
+    if suffix in (".h5", ".hdf5", ".mat"):
+        # The cache has room for one chunk: pieces of it are read one after the other.
+        with h5py.File(path, rdcc_nbytes=LARGEST_CHUNK) as file:
+            found = _datasets(path, file)
+            if suffix == ".mat":
+                # Its cells are references to what stands in #refs#.
+                yield _oriented({name: np.asarray(data) for name, data in found.items() if name[0] != "#"})
+            else:
+                yield cast(Mapping[Name, Any], found)
         return
     loaded = np.load(path, mmap_mode="r", allow_pickle=False)
     if isinstance(loaded, np.lib.npyio.NpzFile):
@@ -58,37 +64,38 @@ def open_arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
             yield cast(Mapping[Name, Any], loaded)
     elif loaded.dtype.names:
         yield {name: loaded[name] for name in loaded.dtype.names}
-    elif path.suffix.lower() == ".npy" and loaded.ndim == 2:
+    elif suffix == ".npy" and loaded.ndim == 2:
         yield dict(enumerate(loaded.T))
     else:
         given = f"{path}, a single array of shape {loaded.shape}"
         raise InvalidInputError("table", given, "arrays with names, or in a .npy file rows of numbers")
 
 
-def _variables(path: Path) -> Iterator[Mapping[Name, Any]]:
-    """The arrays of a MATLAB file, of either format."""
-    if not h5py.is_hdf5(path):
-        yield cast(Mapping[Name, Any], _matrices(path, most_unpacked(path)))
-        return
-    with _hdf5(path) as file:
-        whole = _datasets(path, file)
-        # Cells are references to what stands in #refs#.
-        named = {str(name): np.asarray(item) for name, item in whole.items() if not str(name).startswith("#")}
-        yield cast(Mapping[Name, Any], _oriented(named))
+def check_size(path: Path, size: int) -> None:
+    """Refuse a file that becomes too large, bytes."""
+    most = most_unpacked(path)
+    if size > most:
+        raise InvalidInputError(f"table {path}", f"{size} bytes when unpacked", f"{most} at most")
 
 
-def _hdf5(path: Path) -> h5py.File:
-    """The file, with room for one chunk of each dataset: pieces of it are read one after the other."""
-    return h5py.File(path, rdcc_nbytes=LARGEST_CHUNK)
+def recording_length(shapes: Iterable[tuple[int, ...]]) -> int:
+    """Rows that arrays of these shapes have in common: the length of the longest vector; 0 without one."""
+    vectors = [max(shape) for shape in shapes if shape and len(shape) < 3 and max(shape) == np.prod(shape) > 1]
+    return max(vectors, default=0)
 
 
-def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
+def lies_across(shape: tuple[int, ...], rows: int) -> bool:
+    """Whether an array has its rows along the second axis."""
+    return len(shape) == 2 and shape[0] != rows == shape[1]
+
+
+def _datasets(path: Path, file: h5py.File) -> dict[str, Any]:
     """The numeric datasets of an HDF5 file by their paths in it.
 
     Links are not followed, and a dataset whose bytes are in another file is refused: a recording would show what that
     file holds.
     """
-    found: dict[Name, Any] = {}
+    found: dict[str, Any] = {}
     total = visited = 0
 
     def visit(name: str, item: object) -> None:
@@ -115,27 +122,13 @@ def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
     return found
 
 
-def check_size(path: Path, size: int) -> None:
-    """Refuse a file that becomes too large, bytes."""
-    most = most_unpacked(path)
-    if size > most:
-        raise InvalidInputError(f"table {path}", f"{size} bytes when unpacked", f"{most} at most")
-
-
-def _matrices(path: Path, most: int) -> dict[str, Array]:
-    """Numeric arrays by their names, (m,) or (m, k).
-
-    Args:
-        path: The file; not one of version 7.3, which `h5py` reads.
-        most: Bytes that its arrays may have.
-
-    Raises:
-        InvalidInputError: More than that, or a file that can't be read.
-    """
+def _matrices(path: Path) -> dict[str, Any]:
+    """The numeric matrices of a MATLAB file before version 7.3."""
     # It is slow to import, and no other table needs it.
     from scipy.io import loadmat
 
     try:
+        most = most_unpacked(path)
         if _unpacked_more(path, most):
             raise InvalidInputError(f"table {path}", f"more than {most} bytes when unpacked", f"{most} at most")
         read = functools.partial(loadmat, path, struct_as_record=False, squeeze_me=False)
@@ -156,7 +149,7 @@ def _matrices(path: Path, most: int) -> dict[str, Array]:
     for name, value in loaded.items():
         if not name.startswith("__"):
             _collect(name, value, found, 0)
-    return _oriented(found)
+    return found
 
 
 def _unpacked_more(path: Path, most: int) -> bool:
@@ -177,31 +170,6 @@ def _unpacked_more(path: Path, most: int) -> bool:
     return False
 
 
-def _oriented(found: Mapping[str, Any]) -> dict[str, Array]:
-    """Arrays (m,), (m, k) and numbers () of what MATLAB has in matrices of any orientation."""
-    rows = recording_length([np.shape(value) for value in found.values()])
-    return {name: _plain(np.asarray(value), rows) for name, value in found.items() if np.ndim(value) < 3}
-
-
-def recording_length(shapes: Iterable[tuple[int, ...]]) -> int:
-    """Rows that arrays of these shapes have in common: the length of the longest vector; 0 without one."""
-    vectors = [max(shape) for shape in shapes if shape and len(shape) < 3 and max(shape) == np.prod(shape) > 1]
-    return max(vectors, default=0)
-
-
-def lies_across(shape: tuple[int, ...], rows: int) -> bool:
-    """Whether an array has its rows along the second axis."""
-    return len(shape) == 2 and shape[0] != rows == shape[1]
-
-
-def _plain(value: Array, rows: int) -> Array:
-    if lies_across(value.shape, rows):
-        value = value.T
-    if value.size == 1:
-        return value.reshape(())
-    return value[:, 0] if value.ndim == 2 and value.shape[1] == 1 else value
-
-
 def _collect(name: str, value: Any, found: dict[str, Any], depth: int) -> None:
     """Numbers in a variable, and in the fields of a structure."""
     if depth > _DEEPEST:
@@ -214,3 +182,15 @@ def _collect(name: str, value: Any, found: dict[str, Any], depth: int) -> None:
         _collect(name, value.reshape(-1)[0], found, depth + 1)
     elif isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.size:
         found[name] = value
+
+
+def _oriented(found: Mapping[str, Array]) -> dict[Name, Array]:
+    """Arrays (m,), (m, k) and numbers () of what MATLAB has in matrices of any orientation."""
+    rows = recording_length([value.shape for value in found.values()])
+    turned: dict[Name, Array] = {}
+    for name, value in found.items():
+        if value.ndim < 3:
+            upright = value.T if lies_across(value.shape, rows) else value
+            column = upright[:, 0] if upright.ndim == 2 and upright.shape[1] == 1 else upright
+            turned[name] = value.reshape(()) if value.size == 1 else column
+    return turned

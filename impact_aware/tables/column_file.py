@@ -1,4 +1,4 @@
-"""Columns of numbers in a file: CSV, Parquet, NumPy and HDF5, read in pieces or as a whole.
+"""Columns of numbers in a file: text, Parquet, NumPy, HDF5 and MATLAB, read in pieces or as a whole.
 
 A column is one vector of k numbers, or an array of (k, m) in NumPy and HDF5 files and where the cells of a text hold
 vectors. Columns have names; those of a text without a header line, or of an `.npy` file without fields, are numbers
@@ -15,38 +15,33 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
-from impact_aware.array_file import check_size, lies_across, open_arrays, recording_length
 from impact_aware.arrays import Array
 from impact_aware.child_process import survives
-from impact_aware.column_names import listed
 from impact_aware.errors import InvalidInputError, one_reason
-from impact_aware.ranges import read_number
-from impact_aware.text_layout import BLANKS, MISSING, CellError, is_number, layout_of, numbers_in, rows_of, seconds_of
-
-Name: TypeAlias = "str | int"
-
-TEXTS = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc")
+from impact_aware.tables.arrays import check_size, lies_across, open_arrays, recording_length
+from impact_aware.tables.names import Name, listed
+from impact_aware.tables.text import BLANKS, MISSING, CellError, layout_of, read_cell, rows_of
 
 ARRAYS = (".npz", ".npy", ".h5", ".hdf5", ".mat")
 
-SUFFIXES = (*TEXTS, ".parquet", *ARRAYS)
+SUFFIXES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".parquet", *ARRAYS)
 """Names of files that are tables; another one is read as CSV where a table is asked for."""
 
 KINDS = ".csv, .txt, .parquet, .npz, .npy, .h5, .mat"
-"""The same in words."""
+"""Kinds of tables, for messages."""
 
 ROWS = 65536
 """Rows of an array read at a time."""
 
 ROW_NUMBER = "(row number)"
-"""A column that every file has beside its own: how many rows come before each."""
+"""A column that every file has besides its own: how many rows come before each."""
 
 MOST_COLUMNS = 4096
 """Columns of a table; two arms of seven joints with all that is known about them have some hundred."""
@@ -159,13 +154,8 @@ class ColumnFile:
         return None
 
 
-def _is_list(kind: Any) -> bool:
-    types = pyarrow.types
-    return bool(types.is_list(kind) or types.is_fixed_size_list(kind) or types.is_large_list(kind))
-
-
 def way_to_table(path: Path) -> str:
-    """How to come from a file of another program to one that can be read; empty where nothing is known."""
+    """How to convert a file of another program to one that can be read; empty where nothing is known."""
     suffix = path.suffix.lower()
     if suffix == ".bag":
         return f"; rosbags-convert --src {path.name} --dst {path.stem} makes a rosbag2 folder of a bag of ROS 1"
@@ -220,31 +210,34 @@ class _Parquet(ColumnFile):
                 yield {name: self._values(name, batch.column(str(name))) for name in names}
 
     def _values(self, name: Name, column: Any) -> Array:
-        """One column, its vectors as (k, m).
-
-        Raises:
-            InvalidInputError: Vectors of different lengths.
-        """
+        """One column, its vectors as (k, m)."""
         if not _is_list(column.type):
-            return _column(column)
+            return _plain_column(column)
         width, values = self.widths[name], column.flatten()
         if len(values) != width * len(column):
             raise InvalidInputError(f"table {self.path}", f"{name} of different lengths", f"{width} numbers per row")
-        return _column(values).reshape(len(column), width)[:, 0 if width == 1 else slice(None)]
+        return _of_width(_plain_column(values), width)
 
 
 class _Text(ColumnFile):
-    """Cells between commas, semicolons, tabs or blanks, laid out as `impact_aware.text_layout` judges."""
+    """Cells between commas, semicolons, tabs or blanks, laid out as `impact_aware.tables.text` estimates."""
 
     def _find(self) -> dict[Name, int]:
         self._layout = layout_of(self.path)
-        return {name: max(width, 1) for name, width in zip(self._layout.names, self._layout.widths, strict=True)}
+        return dict(zip(self._layout.names, self._layout.widths, strict=True))
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
         places = {name: self._place(name) for name in names}
         if next(self._rows(), None) is None:
             return
-        yield from self._by_words(places) if self._layout.delimiter == BLANKS else self._by_arrow(places)
+        if self._layout.delimiter != BLANKS:
+            yield from self._by_arrow(places)
+            return
+        rows = (cells for _, cells in self._rows())
+        while piece := list(islice(rows, ROWS)):
+            if any(len(cells) != len(self._layout.names) for cells in piece):
+                raise ValueError("rows of different lengths")
+            yield {name: self._numbers([cells[place] for cells in piece], place) for name, place in places.items()}
 
     def _by_arrow(self, places: dict[Name, int]) -> Iterator[dict[Name, Array]]:
         # Arrow gets numbers for names, since those in the file may be there twice or with blanks around them.
@@ -252,14 +245,11 @@ class _Text(ColumnFile):
         reading = pyarrow.csv.ReadOptions(
             encoding="utf8" if layout.encoding == "utf-8-sig" else layout.encoding,
             skip_rows=layout.above,
-            column_names=[str(place) for place in range(len(layout.names))]
+            column_names=[str(place) for place in range(len(layout.names))],
         )
         convert = pyarrow.csv.ConvertOptions(
             include_columns=[str(place) for place in places.values()],
-            column_types={
-                str(p): "float64" if layout.widths[p] == 1 and p not in layout.dates else "string"
-                for p in places.values()
-            },
+            column_types={str(p): "float64" if layout.plain[p] else "string" for p in places.values()},
             null_values=MISSING,
             strings_can_be_null=True,
             decimal_point=layout.decimal,
@@ -272,77 +262,51 @@ class _Text(ColumnFile):
             for batch in reader:
                 # Spreadsheets write rows of nothing but commas below the last one.
                 kept = ~np.logical_and.reduce([column.is_null().to_numpy(False) for column in batch.columns])
-                columns = {place: batch.column(str(place)) for place in places.values()}
-                found = {
-                    name: self._numbers(columns[place], place)[kept]
-                    for name, place in places.items()
-                }
+                found = {}
+                for name, place in places.items():
+                    column = batch.column(str(place))
+                    plain = layout.plain[place]
+                    found[name] = (_plain_column(column) if plain else self._numbers(column.to_pylist(), place))[kept]
                 yield {**found, ROW_NUMBER: begin + np.flatnonzero(kept).astype(np.float64)}
                 begin += len(kept)
 
-    def _numbers(self, column: Any, place: int) -> Array:
-        width = self._layout.widths[place]
-        if place in self._layout.dates:
-            return np.array([np.nan if word is None else self._number(word) for word in column.to_pylist()])
-        return _column(column) if width == 1 else self._vectors(column.to_pylist(), width)
-
-    def _by_words(self, places: dict[Name, int]) -> Iterator[dict[Name, Array]]:
-        """Cells between any number of blanks, which Arrow does not know."""
-        rows = (cells for _, cells in self._rows())
-        while piece := list(islice(rows, ROWS)):
-            if any(len(cells) != len(self._layout.names) for cells in piece):
-                raise ValueError("rows of different lengths")
-            yield {name: np.array([self._number(cells[place]) for cells in piece]) for name, place in places.items()}
-
-    def _number(self, word: str) -> float:
-        if word in MISSING:
-            return float("nan")
-        date = seconds_of(word)
-        plain = word.replace(",", ".") if self._layout.decimal == "," else word
-        return date if date is not None else read_number(plain)
-
-    def _vectors(self, words: Sequence[str | None], width: int) -> Array:
-        """Vectors (k, width) of cells; NaN where one is empty.
+    def _numbers(self, words: Sequence[str | None], place: int) -> Array:
+        """(k,) or (k, width) numbers of cells; NaN where one is empty.
 
         Raises:
             ValueError: A cell with another number of numbers.
         """
-        found = np.full((len(words), max(width, 1)), np.nan)
-        for row, word in enumerate(words):
-            numbers = None if word is None else numbers_in(word, self._layout.decimal)
-            if word is None:
-                continue
-            if numbers is None or len(numbers) != found.shape[1]:
-                raise ValueError("a vector of another length")
-            found[row] = numbers
-        return found if width > 1 else found[:, 0]
+        width, decimal = self._layout.widths[place], self._layout.decimal
+        rows = [[np.nan] * width if word is None or word in MISSING else read_cell(word, decimal) for word in words]
+        if any(len(row) != width for row in rows):
+            raise ValueError("a vector of another length")
+        return _of_width(np.array(rows, dtype=np.float64), width)
 
     def _place(self, name: Name) -> int:
-        if self._layout.names.count(name) > 1:
-            raise InvalidInputError(
-                f"table {self.path}", f"{self._layout.names.count(name)} columns {name}", "one of each"
-            )
+        count = self._layout.names.count(name)
+        if count > 1:
+            raise InvalidInputError(f"table {self.path}", f"{count} columns {name}", "one of each")
         return self._layout.names.index(name)
 
     def _fault(self, names: Sequence[Name], expected: str) -> InvalidInputError | None:
         """With the line and the word."""
-        layout = self._layout
+        layout, table = self._layout, f"table {self.path}"
         for number, (line, cells) in enumerate(self._rows(), start=1):
             where = f"row {number} (line {line})"
             if len(cells) != len(layout.names):
                 wanted = f"{len(layout.names)} as in the first line"
-                return InvalidInputError(f"table {self.path}", f"{len(cells)} columns in {where}", wanted)
+                return InvalidInputError(table, f"{len(cells)} columns in {where}", wanted)
             for name in names:
                 place = self._place(name)
-                word, width = cells[place], max(layout.widths[place], 1)
-                found = numbers_in(word, layout.decimal) if layout.widths[place] != 1 else None
-                if is_number(word, layout.decimal) or (width == 1 and seconds_of(word) is not None):
-                    found = [self._number(word)]
-                fine = found is not None and len(found) == width and np.isfinite(found).all()
-                readable = (found is not None and len(found) == width) or word in MISSING
-                if not fine and (expected == "a finite number" or not readable):
+                word, width = cells[place], layout.widths[place]
+                try:
+                    found = read_cell(word, layout.decimal)
+                except ValueError:
+                    found = []
+                readable = len(found) == width or word in MISSING
+                if not readable or (expected == "a finite number" and not np.isfinite(found).all()):
                     wanted = expected if width == 1 else f"{width} numbers"
-                    return InvalidInputError(f"table {self.path}", f"{word!r} for {name} in {where}", wanted)
+                    return InvalidInputError(table, f"{word!r} for {name} in {where}", wanted)
         return None
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -354,5 +318,14 @@ class _Text(ColumnFile):
             raise InvalidInputError(f"table {self.path}", given, f"cells ({error.reason})") from error
 
 
-def _column(values: Any) -> Array:
+def _is_list(kind: Any) -> bool:
+    types = pyarrow.types
+    return bool(types.is_list(kind) or types.is_fixed_size_list(kind) or types.is_large_list(kind))
+
+
+def _plain_column(values: Any) -> Array:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _of_width(values: Array, width: int) -> Array:
+    return values.reshape(-1, width)[:, 0 if width == 1 else slice(None)]
