@@ -40,6 +40,7 @@ from impact_aware.compiled import (
     WRITTEN_MATRIX,
     WRITTEN_VECTOR,
     compiled,
+    part,
 )
 from impact_aware.control.factorisation import add_row, depends, factorise, first_to_vanish, remove_row, settle
 
@@ -83,18 +84,24 @@ def project(inverse: Array, mass_matrix: Array, row: int, soft: int, projected: 
         projected[j] = sign * total
 
 
+@part(inline=True)
+def bounded_value(mass_matrix: Array, x: Array, number: int, soft: int) -> float:
+    """Acceleration or torque at x that a bound with this number is on, with the share of s where it is soft."""
+    n = mass_matrix.shape[0]
+    if number < 2 * n:
+        return x[number % n] + (x[n + number] if number < soft * n else 0.0)
+    value = 0.0
+    for k in range(n):
+        value += mass_matrix[number - 2 * n, k] * x[k]
+    return value
+
+
 @compiled(NUMBER, MATRIX, MATRIX, DENSE_VECTOR, INDEX, INDEX)
 def excess(mass_matrix: Array, limits: Array, x: Array, row: int, soft: int) -> float:
     """How far a variable x is within a bound; negative where it is violated."""
-    n = mass_matrix.shape[0]
     number = abs(row) - 1
-    kind, joint = number // n, number % n
-    if kind == 2:
-        value = 0.0
-        for k in range(n):
-            value += mass_matrix[joint, k] * x[k]
-    else:
-        value = x[joint] + (x[n + number] if kind < soft else 0.0)
+    kind, joint = number // mass_matrix.shape[0], number % mass_matrix.shape[0]
+    value = bounded_value(mass_matrix, x, number, soft)
     return value - limits[2 * kind, joint] if row > 0 else limits[2 * kind + 1, joint] - value
 
 
@@ -105,14 +112,8 @@ def most_violated(mass_matrix: Array, limits: Array, x: Array, soft: int) -> int
     found, most = 0, 0.0
     for number in range(3 * n):
         kind, joint = number // n, number % n
-        scale = 1.0
-        if kind == 2:
-            value = 0.0
-            for k in range(n):
-                value += mass_matrix[joint, k] * x[k]
-            scale = 1.0 / mass_matrix[joint, joint]
-        else:
-            value = x[joint] + (x[n + number] if kind < soft else 0.0)
+        scale = 1.0 / mass_matrix[joint, joint] if kind == 2 else 1.0
+        value = bounded_value(mass_matrix, x, number, soft)
         for side in range(2):
             bound = limits[2 * kind + side, joint]
             violation = value - bound if side else bound - value
@@ -123,17 +124,8 @@ def most_violated(mass_matrix: Array, limits: Array, x: Array, soft: int) -> int
 
 
 @compiled(
-    THREE_INDICES,
-    VECTOR,
-    MATRIX,
-    MATRIX,
-    INDEX,
-    INDEX,
-    DENSE_MATRIX,
-    DENSE_MATRIX,
-    DENSE_MATRIX,
-    INDICES,
-)
+    THREE_INDICES, VECTOR, MATRIX, MATRIX, INDEX, INDEX, DENSE_MATRIX, DENSE_MATRIX, DENSE_MATRIX, INDICES
+)  # fmt: skip
 def minimise(
     gradient: Array,
     mass_matrix: Array,
@@ -256,18 +248,9 @@ def torques_of(mass_matrix: Array, limits: Array, x: Array, acceleration: Array,
 
 
 @compiled(
-    THREE_INDICES,
-    MATRIX,
-    VECTOR,
-    MATRIX,
-    MATRIX,
-    INDICES,
-    INDEX,
-    DENSE_MATRIX,
-    INDEX_MATRIX,
+    THREE_INDICES, MATRIX, VECTOR, MATRIX, MATRIX, INDICES, INDEX, DENSE_MATRIX, INDEX_MATRIX, WRITTEN_VECTOR,
     WRITTEN_VECTOR,
-    WRITTEN_VECTOR,
-)
+)  # fmt: skip
 def solve(
     hessian: Array,
     gradient: Array,

@@ -135,20 +135,9 @@ def share_within(mass_matrix: Array, acceleration: Array, bound: Array) -> float
 
 
 @compiled(
-    FLAG,
-    VECTOR,
-    VECTOR,
-    MATRIX,
-    VECTOR,
-    VECTOR,
-    VECTOR,
-    NUMBER,
-    NUMBER,
-    WRITTEN_VECTOR,
-    WRITTEN_VECTOR,
-    WRITTEN_VECTOR,
-    WRITTEN_VECTOR,
-)
+    FLAG, VECTOR, VECTOR, MATRIX, VECTOR, VECTOR, VECTOR, NUMBER, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR,
+    WRITTEN_VECTOR, WRITTEN_VECTOR,
+)  # fmt: skip
 def hold(
     q: Array,
     dq: Array,

@@ -14,8 +14,7 @@ from impact_aware.control import qp
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.braking import Braking
 from impact_aware.control.command import Command, Mode, SafeReason
-from impact_aware.control.linearisation import TorqueDerivatives
-from impact_aware.control.local_gains import Answer, LocalGains
+from impact_aware.control.linearisation import Answer, LocalGains, TorqueDerivatives
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.qp import LimitBounds, Regime
 from impact_aware.control.tasks import AccelerationTask, field_tasks
@@ -194,21 +193,10 @@ class ReferenceSpreadingController:
         event_sequence: int | None = None,
         arms_after: Mapping[int, ArmAfterImpact] | None = None,
     ) -> bool:
-        """An arm has hit the object.
+        """An arm has hit the object: arguments and result as `ImpactEvents.notify_impact`, which calls this.
 
         The proposed controller enters INTERIM at the first arm's impact. The baselines without it enter POST when
-        every arm has hit.
-
-        Args:
-            time_impact: When it happened, s.
-            time_detected: When that became known, s.
-            object_velocity: (3,) Predicted object velocity just after the impact, m/s, or None to keep the field's.
-            arm: Which arm.
-            event_sequence: Number of the event.
-            arms_after: What else is predicted of arms, by their index; the field's where one is missing.
-
-        Returns:
-            Whether the event was acted upon; impacts outside ANTE and INTERIM are not.
+        every arm has hit. Impacts outside ANTE and INTERIM are not acted upon.
         """
         reference = self._reference
         if reference is None or self.mode not in (Mode.ANTE, Mode.INTERIM):

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.control.arm_states import ArmStates
-from impact_aware.control.coming_to_rest import ComingToRest
 from impact_aware.control.command import Command, Mode, SafeReason, Violation
-from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.control.ending import ComingToRest, TaskCompletion
 from impact_aware.control.impact_events import ImpactEvents
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.qp import Regime

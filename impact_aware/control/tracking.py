@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import TypeAlias
 
 import numpy as np
 import pinocchio as pin
@@ -16,7 +16,6 @@ from impact_aware.control import tracking_kernels as kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.control.settling import Settling
 from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.reference.rotation import rotation_error
 
@@ -29,28 +28,47 @@ LONGEST_STEP = 0.02
 """Most by which what an impact left goes on from one state to the next, s."""
 
 
-class Tool(Protocol):
-    """Where a tool is and how it moves: `ControlledArm` is one."""
-
-    @property
-    def position(self) -> Array:
-        """(3,) m."""
-
-    @property
-    def rotation(self) -> Array:
-        """(3, 3) In base axes."""
-
-    @property
-    def twist(self) -> Array:
-        """(6,) m/s and rad/s."""
+Motion: TypeAlias = tuple[Array, Array, Array]
+"""Of a tool: position (3,), m, rotation (3, 3) in base axes, twist (6,), m/s and rad/s."""
 
 
-class MovedTool(NamedTuple):
-    """A tool elsewhere, with the twist of where it is."""
+class Settling:
+    """Displacements x from what is wanted, begun by an impact: x'' = -gamma (2 lambda x' + lambda^2 x).
 
-    position: Array
-    rotation: Array
-    twist: Array
+    Just after an impact a tool turns with its object, and the joint of the null-space task moves: both at rates that
+    the impact map predicts, while (17) and (21) of van Steen 2024 want both to stand still at once. Here the reference
+    begins where tool and joint are, at the predicted rates, and comes to rest from there; see docs/papers.md. With
+    gamma = 0 they go on as the impact left them, as nothing stops the arm then; with gamma = 1 they are critically
+    damped. `tracking_kernels.settle` advances them.
+
+    Attributes:
+        left: (arms, 3, 4) Of each arm x, x' and x'', rad, rad/s, rad/s^2: of the tool's rotation from its wanted
+            orientation, a rotation vector in base axes, then of the null-space task's joint from where it is held.
+        rows: (3 arms, 4) View of the same.
+    """
+
+    def __init__(self, arms: int) -> None:
+        """Start with displacements and rates of zero."""
+        self.left, self._expected = np.zeros((arms, 3, 4)), np.full((arms, 4), np.nan)
+        self.rows = self.left.reshape(-1, 4)
+
+    def copy(self) -> Settling:
+        """An independent one."""
+        found = Settling(len(self.left))
+        found.left[:], found._expected[:] = self.left, self._expected
+        return found
+
+    def expect(self, arm: int, part: slice, velocity: ArrayLike, displacement: ArrayLike) -> None:
+        """The velocity just after the impact, rad/s, and the displacement at it, rad, of a part of an arm's four.
+
+        A later prediction for the same impact changes the velocity by what it differs from the one before.
+        """
+        before = self._expected[arm, part].copy()
+        if np.isnan(before).any():
+            self.left[arm, 0, part], self.left[arm, 1, part] = displacement, velocity
+        else:
+            self.left[arm, 1, part] += np.asarray(velocity, dtype=float) - before
+        self._expected[arm, part] = velocity
 
 
 class TrackingReference:
@@ -204,7 +222,8 @@ class TrackingReference:
                 self.object_position = self.field.object_position + self.field.shift(time)
                 movement(self.field, time, elapsed, self._movement)
             for index, arm in enumerate(arms):
-                self._before_impact(index, arm, elapsed, twist[index], target[index])
+                moving = arm.position, arm.rotation, arm.twist
+                self._before_impact(index, moving, elapsed, twist[index], target[index])
             return
         self._object_measured = object_position is not None
         if object_position is not None:
@@ -226,7 +245,8 @@ class TrackingReference:
         going_on = settings.period if mode is Mode.INTERIM else 0.0
         self._gains[:] = settings.track_damping, settings.track_stiffness, self.blend, self._angular_blend, going_on
         for index, arm in enumerate(arms):
-            self._after_impact(index, arm, self.object_position, twist[index], target[index])
+            moving = arm.position, arm.rotation, arm.twist
+            self._after_impact(index, moving, self.object_position, twist[index], target[index])
             if self.push > 0.0 and self._pushes[index]:
                 wrench = self.field.arms[index].feedforward_wrench
                 kernels.add_wrench_acceleration(arm.jacobian, arm.mass_matrix, wrench, self.push, target[index])
@@ -255,21 +275,17 @@ class TrackingReference:
             # Friction begins with the sliding; what presses an object between two palms waits for both.
             self.push = min((time - self._entered) / ramp, 1.0) if ramp > 0.0 else 1.0
 
-    def _before_impact(self, index: int, tool: Tool, elapsed: float, twist: Array, target: Array) -> None:
+    def _before_impact(self, index: int, moving: Motion, elapsed: float, twist: Array, target: Array) -> None:
         """(20), written to twist and target (6,)."""
         ante, damping = self._ante[index], self.parameters.track_damping
-        kernels.before_impact(
-            tool.position, tool.rotation, tool.twist, elapsed, self._movement, damping, ante.numbers, ante.rotation,
-            twist, target,
-        )  # fmt: skip
+        kernels.before_impact(*moving, elapsed, self._movement, damping, ante.numbers, ante.rotation, twist, target)
 
-    def _after_impact(self, index: int, tool: Tool, object_position: Array, twist: Array, target: Array) -> None:
+    def _after_impact(self, index: int, moving: Motion, object_position: Array, twist: Array, target: Array) -> None:
         """(38) without its force, and (34) with the blend in the interim mode, written to twist and target (6,)."""
         ante, post = self._ante[index], self._post[index]
         kernels.after_impact(
-            tool.position, tool.rotation, tool.twist, object_position, self.settling.left[index], self._movement,
-            self._gains, post.numbers, post.predicted, post.rotation, ante.numbers, ante.rotation,
-            self._interim_positions[index], twist, target,
+            *moving, object_position, self.settling.left[index], self._movement, self._gains, post.numbers,
+            post.predicted, post.rotation, ante.numbers, ante.rotation, self._interim_positions[index], twist, target,
         )  # fmt: skip
 
     def derivatives(self, mode: Mode, elapsed: float, index: int, arm: ControlledArm) -> tuple[Array, Array]:
@@ -287,31 +303,23 @@ class TrackingReference:
         Returns:
             (6, 6) by the tool's position and by rotations about the base's axes, and (6, 6) by its twist.
         """
-        by_pose, twist = np.empty((6, 6)), arm.twist
+        by_pose, share = np.empty((6, 6)), 0.0 if self._object_measured else 1.0 / self.hit.size
         for column, axis in enumerate(np.eye(6)):
             ends = []
             for step in (POSE_STEP, -POSE_STEP):
-                moved = step * axis[:3]
-                rotation = pin.exp3(step * axis[3:]) @ arm.rotation
-                tool = MovedTool(arm.position + moved, rotation, twist)
-                carried = (
-                    self.object_position if self._object_measured else self.object_position + moved / self.hit.size
-                )
-                ends.append(self._target(mode, elapsed, index, tool, carried))
+                moved, target = step * axis[:3], np.empty(6)
+                moving = arm.position + moved, pin.exp3(step * axis[3:]) @ arm.rotation, arm.twist
+                if mode is Mode.ANTE:
+                    self._before_impact(index, moving, elapsed, np.empty(6), target)
+                else:
+                    self._after_impact(index, moving, self.object_position + share * moved, np.empty(6), target)
+                ends.append(target)
             by_pose[:, column] = (ends[0] - ends[1]) / (2.0 * POSE_STEP)
         gain = np.full(6, -self.parameters.track_damping)
         if mode is Mode.INTERIM:
             gain[:3] *= self.blend
             gain[3:] *= self._angular_blend
         return by_pose, np.diag(gain)
-
-    def _target(self, mode: Mode, elapsed: float, index: int, tool: Tool, object_position: Array) -> Array:
-        twist, target = np.empty(6), np.empty(6)
-        if mode is Mode.ANTE:
-            self._before_impact(index, tool, elapsed, twist, target)
-        else:
-            self._after_impact(index, tool, object_position, twist, target)
-        return target
 
     def _use(self, field: ReferenceField) -> None:
         self.field = field

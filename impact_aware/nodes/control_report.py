@@ -14,7 +14,7 @@ from std_msgs.msg import Header
 
 from impact_aware.arrays import Array
 from impact_aware.control import Command, ControlSession, Mode
-from impact_aware.control.completion import goal_distance
+from impact_aware.control.ending import goal_distance
 from impact_aware.control.qp import TimeBudget
 from impact_aware.messages.controller_state import command_to_message
 from impact_aware.nodes.joint_state_source import JointStateSource

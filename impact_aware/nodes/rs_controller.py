@@ -19,7 +19,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import Trigger
 
 from impact_aware.control import ControlSession, Mode, SafeReason
-from impact_aware.control.completion import TaskCompletion
+from impact_aware.control.ending import TaskCompletion
 from impact_aware.control.local_law import check_laws
 from impact_aware.control.warm_up import warm_up
 from impact_aware.errors import ImpactAwareError

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from impact_aware.control import Command, Mode, QpStatus
-from impact_aware.control.completion import TaskCompletion, goal_distance
+from impact_aware.control.ending import TaskCompletion, goal_distance
 
 GOAL = np.array([0.5, -0.3, 0.1])
 

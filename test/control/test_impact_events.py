@@ -9,8 +9,8 @@ import pytest
 
 from impact_aware.control import Mode, QpStatus, SafeReason
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.coming_to_rest import ComingToRest
 from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.control.ending import ComingToRest
 from impact_aware.control.impact_events import MOST_REMEMBERED, ImpactEvents
 from impact_aware.control.qp import QpSolution
 from impact_aware.control.safety.impact_check import check_prediction, expected_impact

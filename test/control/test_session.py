@@ -9,9 +9,8 @@ import pytest
 
 from impact_aware.control import ControlParameters, ControlSession, Mode, SafeReason
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.coming_to_rest import RELEASE_SHARE, STOP_TIMEOUT
-from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.control.ending import RELEASE_SHARE, STOP_TIMEOUT, TaskCompletion
 from impact_aware.control.safety.contact_force import ContactForceObserver
 from impact_aware.control.safety.torque_fit import FIRST_STATES
 from impact_aware.errors import InvalidInputError

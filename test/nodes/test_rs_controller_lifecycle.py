@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
-from impact_aware.control.coming_to_rest import RELEASE_SHARE
+from impact_aware.control.ending import RELEASE_SHARE
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes.ros import runtime
 from impact_aware.nodes.ros.messages import ROS, stamp

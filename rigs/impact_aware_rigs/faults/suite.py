@@ -13,7 +13,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.control import ControlSession, Mode
-from impact_aware.control.completion import TaskCompletion
+from impact_aware.control.ending import TaskCompletion
 from impact_aware.detection import JointSample, make_detector
 from impact_aware.experiments.episode import ObjectVelocity
 from impact_aware.experiments.episode_settings import EpisodeSettings
