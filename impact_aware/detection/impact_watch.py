@@ -185,7 +185,7 @@ class ImpactWatch:
         return found
 
     def _without_ringing(self, event: ImpactEvent | None, sample: JointSample) -> ImpactEvent | None:
-        """The detector's event if the joints don't just ring, or a hit that it could not tell from that."""
+        """The event of the detector or of the ringing test, whichever dates it better; None while the joints ring."""
         if self._ringing is None:
             return event
         hit = self._ringing.update(sample)
@@ -195,7 +195,8 @@ class ImpactWatch:
             # The detector's refractory time must not hide a hit that comes at once.
             self.detector.rearm()
             return None
-        return self._ringing.refined(event)
+        # Around the hit the swing bends the parabolas of a detector.
+        return event if hit is None or abs(hit.time - event.time) <= hit.time_std else hit
 
     def _made(self, event: ImpactEvent) -> Iterator[WatchEvent]:
         if self._bounce is not None:

@@ -11,7 +11,6 @@ from impact_aware.detection.completion import CompletionParameters
 from impact_aware.detection.expectation import ExpectationParameters
 from impact_aware.detection.fusion import FusionParameters
 from impact_aware.detection.registry import PARAMETERS
-from impact_aware.detection.ringing import RingingParameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
 from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.errors import InvalidInputError
@@ -22,7 +21,6 @@ CLASSES = {
     "all": WindowParameters,
     **PARAMETERS,
     "expectation": ExpectationParameters,
-    "ringing": RingingParameters,
     "bounce": BounceParameters,
     "completion": CompletionParameters,
 }

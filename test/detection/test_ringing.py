@@ -75,8 +75,8 @@ def test_a_weak_hit_is_not_one_wrong_sample_after_another(delay, share):
 
 
 @pytest.mark.parametrize(("scale", "delay", "share"), [(0.6, 0.06, 0.35), (1.2, 0.06, -0.5), (1.2, 0.22, 0.35)])
-def test_a_hit_that_the_detector_had_seen_is_known_as_soon_as_it_is_certain(scale, delay, share):
-    """While the contact lasts, the change of velocity that can be seen is no `share` of the last jump's peak."""
+def test_a_hit_is_known_while_its_contact_lasts(scale, delay, share):
+    """The change of velocity that can be seen by then is a small part of the jump."""
     second = second_of_two(1000, delay, share, scale=scale, contact_time=2.5e-3, noise=3e-6)
     assert second.detector == "ringing"
     # The force begins to move the arm in a sample of the contact, which lasts 2.5 ms.
@@ -93,20 +93,8 @@ def test_a_joint_that_swings_little_is_averaged_over_more_samples(delay, share):
 @pytest.mark.parametrize("share", [0.5, -0.5])
 def test_the_time_of_a_hit_is_not_bent_by_the_swing(share):
     second = second_of_two(500, 0.08, share, scale=0.4, contact_time=1e-3)
-    assert second.detector == "adaptive_window"
     # A sample; two parabolas meet 6 ms early.
     assert second.time == pytest.approx(0.38, abs=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("scale", "delay", "share"),
-    [(1.0, 0.036, 0.35), (1.0, 0.083, -0.5), (0.4, 0.047, -0.5), (0.4, 0.083, 0.35), (0.4, 0.036, 0.5)],
-)
-def test_few_samples_tell_a_hit_by_the_frequencies_that_ring(scale, delay, share):
-    """At 200 Hz motion of every frequency hides these for 18 ms, or for good."""
-    second = second_of_two(200, delay, share, scale=scale, contact_time=2e-3, noise=3e-6)
-    assert second.time == pytest.approx(0.3 + delay, abs=4e-3)
-    assert second.time_detected - 0.3 - delay < 0.016
 
 
 def test_a_joint_that_swung_before_a_hit_swings_on():
@@ -127,7 +115,7 @@ def test_a_hit_may_be_four_samples_old():
 
 
 def test_standard_errors_are_those_of_the_model():
-    """Joints of other amplitudes and noise, each with the weights that suit it: squares over variances are 1."""
+    """Joints of several amplitudes and noises: squares over variances are 1."""
     noise, amplitude = np.array([2e-6, 8e-6, 3e-5]), np.array([0.9, 0.1, 0.03])
     test = RingingTest(3, 1e-3, noise)
     test._amplitude = lambda: amplitude
@@ -137,32 +125,15 @@ def test_standard_errors_are_those_of_the_model():
     for _ in range(draws):
         for row in factor @ rng.normal(size=(60, 3)) * amplitude + noise * rng.normal(size=(60, 3)):
             test._positions.push(row)
-        found = test._estimates()
-        total += found.values**2 / found.variances
+        slopes, variances, _ = test._look()
+        total += slopes**2 / variances
     # Five standard errors of a mean of squares of normal numbers.
     assert total / draws == pytest.approx(np.ones_like(total), abs=5.0 * np.sqrt(2.0 / draws))
-    assert set(test._chosen(amplitude)) == {0, 1, 2}
 
 
 def test_a_small_hit_is_found_when_the_ringing_has_faded():
     events = impacts(1000, [(0.1, 1.0), (1.0, 0.12)])
     assert [round(each.time, 2) for each in events] == [0.1, 1.0]
-
-
-@pytest.mark.parametrize(("change", "found"), [(0.15, True), (-0.13, True), (0.08, False)])
-def test_a_tenth_of_the_largest_change_of_velocity_needs_no_detector(change, found):
-    """That largest change is twice the jump where a joint swings as far as it can: a fifth of the jump, then."""
-    test = RingingTest(2, 1e-3, 1e-6)
-    before, after = np.array([-0.2, 0.1]), np.array([0.8, -0.4])
-    test.begin(ImpactEvent(0.3, 0.302, 1e-4, "kink", 0, np.zeros(2), before, after, np.ones(2), 1.0))
-    hits = []
-    for time in 0.3 + 1e-3 * np.arange(1, 140):
-        position = after * (time - 0.3) + [change * max(time - 0.4003, 0.0), 0.0]
-        hits.append(test.update(JointSample(float(time), position)))
-    known = [hit for hit in hits if hit is not None]
-    assert bool(known) is found
-    if found:
-        assert known[0].time == pytest.approx(0.4003, abs=2e-3)
 
 
 def test_what_is_withheld_is_counted():
