@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from impact_aware.bags.bag import Bag
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.recordings.bag import Bag
 from impact_aware.robot import load_profile, profile_names
 from impact_aware.task import load_task
 

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from impact_aware.bags.bag import is_recording
 from impact_aware.cli.options import add_options, chosen, refuse_given
 from impact_aware.cli.output import progress, show
 from impact_aware.detection.impact_watch import SECOND_CONTACT
@@ -15,7 +16,6 @@ from impact_aware.errors import one_line
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder, write_whole
 from impact_aware.parameters import Options, described
-from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.labels import load_labels
 from impact_aware.recordings.limitations import limitations

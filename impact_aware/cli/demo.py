@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from impact_aware.bags.bag import BagError
 from impact_aware.bringup.domain import add_domain, own_domain
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.middleware import check_ros
@@ -36,7 +37,6 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.output_folder import OutputFolder
 from impact_aware.parameters import Options, described
 from impact_aware.ranges import Range
-from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
 from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
 from impact_aware.screen import check_screen

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from impact_aware.bags.bag import is_recording
 from impact_aware.cli import identify_contact_point, identify_plan
 from impact_aware.cli.options import add_common, add_options, chosen, refuse_given
 from impact_aware.cli.output import keep_json, show, show_notes
@@ -36,7 +37,6 @@ from impact_aware.impact.registry import DEFAULT_METHOD
 from impact_aware.json_text import finite
 from impact_aware.parameters import Options, described, shared
 from impact_aware.ranges import Range
-from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.file_options import common_option, completed_by, file_options
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel, load_robot
@@ -256,7 +256,7 @@ def _defaults(args: argparse.Namespace, known: dict[str, Any], robot: RobotModel
 
 def _found_times(path: Path, robot: str, columns: ColumnMap | None, *, degrees: bool) -> list[float] | None:
     """Times of the impacts that `analyze` finds in a recording, s; None in a table of impacts and in a bag of them."""
-    from impact_aware.recordings.bag import Bag
+    from impact_aware.bags.bag import Bag
     from impact_aware.recordings.impact_analysis import analyze
 
     if path.is_dir() or is_recording(path):
@@ -296,8 +296,8 @@ def trials_from_bag(
         InvalidInputError: A joint is missing, or no normal was given.
     """
     # Imported here, because tables need no bag reader.
+    from impact_aware.bags.bag import Bag, BagError
     from impact_aware.messages.stamps import stamp_seconds
-    from impact_aware.recordings.bag import Bag, BagError
     from impact_aware.recordings.object_track import track_of_bag
     from impact_aware.recordings.whole_recording import samples_in_bag
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import is_recording
 from impact_aware.cli.contact_surface_text import surface_as_text, surface_notes
 from impact_aware.cli.options import add_options, chosen
 from impact_aware.cli.output import keep_json, plain, show, show_notes
@@ -23,7 +24,6 @@ from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.arm_notes import NEAR
-from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.contact_check import joint_jump
 from impact_aware.recordings.file_options import common_option, file_options
 from impact_aware.recordings.impact_analysis import analyze

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from impact_aware.bags.bag import Bag
 from impact_aware.cli.options import add_options
 from impact_aware.cli.output import plain, progress, show
 from impact_aware.errors import InvalidInputError
 from impact_aware.parameters import Options, described
-from impact_aware.recordings.bag import Bag
 from impact_aware.render import RecordedScene, draw_scene, read_scene
 from impact_aware.render.camera import VIEWS, view_direction
 

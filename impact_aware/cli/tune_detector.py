@@ -11,12 +11,12 @@ from typing import Any
 
 import yaml
 
+from impact_aware.bags.bag import Bag
 from impact_aware.cli.options import add_options, chosen
 from impact_aware.cli.output import keep, show, show_notes
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError
 from impact_aware.parameters import Options, described
-from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.options import DEFAULT_DETECTOR
 from impact_aware.recordings.whole_recording import samples_in_bag, samples_in_table
 from impact_aware.robot import RobotModel

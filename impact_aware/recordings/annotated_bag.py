@@ -14,21 +14,17 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
-from mcap.records import Attachment, Metadata
-from mcap.writer import CompressionType, Writer
-from rosbags.rosbag2.errors import ReaderError
-from rosbags.rosbag2.metadata import dump_qos_v9, parse_qos
 
+from impact_aware.bags.bag import Bag
+from impact_aware.bags.mcap_copy import McapCopy
+from impact_aware.bags.message_types import annotation_types
+from impact_aware.bags.raw_messages import Extra, RawMessage, RawTopic
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp, to_nanoseconds
 from impact_aware.recordings.annotations import EVENT_TYPE, MARKERS_TYPE, PREDICTION_TYPE, ArmMessages
-from impact_aware.recordings.bag_parts import LARGEST_QOS
 from impact_aware.recordings.link_transforms import JOINT_STATE_TYPE, TRANSFORMS_TYPE, LinkTransforms
-from impact_aware.recordings.message_types import annotation_types
-from impact_aware.recordings.raw_recording import RawMessage, RawRecording, RawTopic
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 
 TF = "/tf"
@@ -87,13 +83,13 @@ def write_annotated(source: Path, analysis: Analysis, target: Path) -> Path:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     name = f"{target.name}_0.mcap"
     try:
-        with RawRecording(source) as recording:
-            prefixes = annotated_topics(recording.topics(), arms)
-            links = _links(recording.topics(), arms)
+        with Bag(source) as recording:
+            prefixes = annotated_topics(set(recording.topics), arms)
+            links = _links(set(recording.topics), arms)
             try:
                 part.mkdir(parents=True)
                 with open(part / name, "wb") as stream:
-                    copy = _Copy(stream, name, recording.type_hashes)
+                    copy = McapCopy(stream, name, recording.type_hashes)
                     copy.add_all(_merged(recording, arms, prefixes, links))
                     added = {f"{prefix}*" for prefix in prefixes.values()} | ({TF} if links else set())
                     copy.finish(_remarks(source, recording, added))
@@ -124,7 +120,7 @@ def _links(topics: set[str], arms: Sequence[ArmAnalysis]) -> dict[str, LinkTrans
     return {arms[0].topic: LinkTransforms(arms[0].model)}
 
 
-def _remarks(source: Path, recording: RawRecording, added: set[str]) -> dict[str, str]:
+def _remarks(source: Path, recording: Bag, added: set[str]) -> dict[str, str]:
     remarks = {"source": source.name, "added": ", ".join(sorted(added))}
     return remarks if recording.damage is None else {**remarks, "damage": recording.damage}
 
@@ -145,8 +141,8 @@ class _Waiting:
 
 
 def _merged(
-    recording: RawRecording, arms: Sequence[ArmAnalysis], prefixes: dict[str, str], links: dict[str, LinkTransforms]
-) -> Iterator[RawMessage | Attachment | Metadata]:
+    recording: Bag, arms: Sequence[ArmAnalysis], prefixes: dict[str, str], links: dict[str, LinkTransforms]
+) -> Iterator[RawMessage | Extra]:
     """The recording with the additions at their places."""
     waiting: dict[str, _Waiting] = {}
     for arm in arms:
@@ -211,112 +207,3 @@ def _added_topic(name: str, type_name: str) -> RawTopic:
     definition = types.generate_msgdef(type_name, ros_version=2)[0]
     metadata = {"offered_qos_profiles": "", "topic_type_hash": types.hash_rihs01(type_name)}
     return RawTopic(name, type_name, definition.encode(), "ros2msg", "cdr", metadata)
-
-
-class _Copy:
-    """The MCAP file that is being written, and what its index will say."""
-
-    def __init__(self, stream: Any, name: str, hashes: dict[str, str]) -> None:
-        self._name = name
-        self._hashes = hashes
-        self._writer = Writer(stream, compression=CompressionType.ZSTD)
-        self._writer.start(profile="ros2")
-        self._schemas: dict[tuple[str, str, bytes], int] = {}
-        self._channels: dict[RawTopic, int] = {}
-        self._of_object: dict[int, tuple[RawTopic, int]] = {}
-        self._counts: dict[int, int] = {}
-        self._first: int | None = None
-        self._last = 0
-
-    def add_all(self, records: Iterator[RawMessage | Attachment | Metadata]) -> None:
-        """Write records until there are no more."""
-        for record in records:
-            if isinstance(record, RawMessage):
-                self._add(record)
-            elif isinstance(record, Attachment):
-                self._writer.add_attachment(
-                    record.create_time, record.log_time, record.name, record.media_type, record.data
-                )
-            elif record.name != "rosbag2":
-                # The source's own index; the copy has another.
-                self._writer.add_metadata(record.name, dict(record.metadata))
-
-    def finish(self, remarks: dict[str, str]) -> None:
-        """Write the indexes."""
-        self._writer.add_metadata("impact_aware", remarks)
-        serialised = yaml.safe_dump(self.index()["rosbag2_bagfile_information"], sort_keys=False)
-        self._writer.add_metadata("rosbag2", {"serialized_metadata": serialised})
-        self._writer.finish()
-
-    def index(self) -> dict[str, Any]:
-        """Content of `metadata.yaml`, version 9 of rosbag2's format."""
-        begin = self._first or 0
-        count = sum(self._counts.values())
-
-        def span() -> dict[str, Any]:
-            return {
-                "starting_time": {"nanoseconds_since_epoch": begin},
-                "duration": {"nanoseconds": self._last - begin},
-                "message_count": count,
-            }
-
-        return {
-            "rosbag2_bagfile_information": {
-                "version": 9,
-                "storage_identifier": "mcap",
-                **span(),
-                "relative_file_paths": [self._name],
-                "topics_with_message_count": [
-                    {
-                        "topic_metadata": {
-                            "name": topic.name,
-                            "type": topic.type,
-                            "serialization_format": topic.encoding,
-                            "offered_qos_profiles": _qos(topic),
-                            "type_description_hash": topic.metadata.get("topic_type_hash")
-                            or self._hashes.get(topic.type, ""),
-                        },
-                        "message_count": self._counts.get(channel, 0),
-                    }
-                    for topic, channel in self._channels.items()
-                ],
-                "compression_format": "",
-                "compression_mode": "",
-                "files": [{"path": self._name, **span()}],
-                "custom_data": None,
-                "ros_distro": "unknown",
-            }
-        }
-
-    def _add(self, message: RawMessage) -> None:
-        channel = self._channel(message.topic)
-        self._writer.add_message(channel, message.recorded, message.data, message.published, message.sequence)
-        self._counts[channel] = self._counts.get(channel, 0) + 1
-        self._first = message.recorded if self._first is None else min(self._first, message.recorded)
-        self._last = max(self._last, message.recorded)
-
-    def _channel(self, topic: RawTopic) -> int:
-        # Comparing whole topics for each message would cost as much as writing it.
-        known = self._of_object.get(id(topic))
-        if known is not None:
-            return known[1]
-        if topic not in self._channels:
-            schema = (topic.type, topic.definition_format, topic.definition)
-            if schema not in self._schemas:
-                self._schemas[schema] = self._writer.register_schema(
-                    topic.type, topic.definition_format, topic.definition
-                )
-            self._channels[topic] = self._writer.register_channel(
-                topic.name, topic.encoding, self._schemas[schema], topic.metadata
-            )
-        self._of_object[id(topic)] = (topic, self._channels[topic])
-        return self._channels[topic]
-
-
-def _qos(topic: RawTopic) -> list[Any]:
-    """What the publishers offered, so that a replay offers it again; none where it can't be read."""
-    text = topic.metadata.get("offered_qos_profiles", "")
-    try:
-        return list(dump_qos_v9(parse_qos(text))) if len(text) <= LARGEST_QOS else []
-    except (ReaderError, KeyError, TypeError, ValueError):
-        return []

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from impact_aware.bags.message_types import RECORDED
 from impact_aware.errors import ImpactAwareError
 from impact_aware.markers import Marker, MarkerBoard, MarkerStyle, SceneMarkers
 from impact_aware.markers.marker import Sheet
@@ -14,7 +15,6 @@ from impact_aware.messages import impact_event, impact_prediction, marker
 from impact_aware.messages.impact_event import event_to_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.marker import changes_to_message
-from impact_aware.recordings.message_types import RECORDED
 from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
 from impact_aware.records.impact import COMMON, Impact
 from impact_aware.robot import RobotModel, profile_names

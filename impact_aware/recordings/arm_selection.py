@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pinocchio as pin
 
+from impact_aware.bags.bag import Bag, BagError
+from impact_aware.bags.joint_states import JOINT_STATE_TYPES, OTHER_TYPES, JointStateDecoder, joint_state_deserializer
+from impact_aware.bags.recorded_description import Description, descriptions_in, robot_of
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.recordings.bag import Bag, BagError
-from impact_aware.recordings.joint_state_reader import JointStateDecoder
-from impact_aware.recordings.joint_state_types import JOINT_STATE_TYPES, OTHER_TYPES, joint_state_deserializer
-from impact_aware.recordings.recorded_description import Description, descriptions_in, robot_of
 from impact_aware.robot import RobotModel, load_robot, robot_description
 
 MOST_TOPICS = 32

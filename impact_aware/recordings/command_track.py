@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag, BagError
+from impact_aware.bags.joint_states import JOINT_STATE_TYPES
 from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
-from impact_aware.recordings.bag import Bag, BagError
-from impact_aware.recordings.joint_state_types import JOINT_STATE_TYPES
 from impact_aware.tables.joint_table import JointTable, stacked
 
 ARRAY_TYPE = "std_msgs/msg/Float64MultiArray"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.messages.reference_field import TYPE as FIELD_TYPE
@@ -21,7 +22,6 @@ from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.recordings.ablation import ablation_row, known_inertias
 from impact_aware.recordings.ablation_results import AblationRow
-from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_explanation import NO_TEST
 from impact_aware.recordings.object_track import RecordedBase
 from impact_aware.recordings.options import AnalysisOptions

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from impact_aware.bags.bag import Bag, BagError, is_recording
+from impact_aware.bags.joint_states import JOINT_STATE_TYPES, JointStateDecoder, joint_state_deserializer
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.ablation import group
 from impact_aware.recordings.approach import possible_contacts
@@ -21,7 +23,6 @@ from impact_aware.recordings.arm_notes import (
 )
 from impact_aware.recordings.arm_reading import ArmReading, read_arm, why_nothing
 from impact_aware.recordings.arm_selection import arm_of_table, arms_in_bag
-from impact_aware.recordings.bag import Bag, BagError, is_recording
 from impact_aware.recordings.command_track import commands_of_bag, commands_of_table
 from impact_aware.recordings.common_impacts import (
     note_shared_objects,
@@ -34,8 +35,6 @@ from impact_aware.recordings.contact_loss import lost_contacts
 from impact_aware.recordings.event_cause import find_causes
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import explain
-from impact_aware.recordings.joint_state_reader import JointStateDecoder
-from impact_aware.recordings.joint_state_types import JOINT_STATE_TYPES, joint_state_deserializer
 from impact_aware.recordings.labels import label_of
 from impact_aware.recordings.object_track import track_of_table
 from impact_aware.recordings.options import AnalysisOptions

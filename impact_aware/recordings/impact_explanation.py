@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.bags.recorded_predictions import prediction_for, truth_for
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.detection import ExpectationClassifier, JointSample
@@ -26,7 +27,6 @@ from impact_aware.recordings.impact_finder import Find
 from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.recorded_predictions import prediction_for, truth_for
 from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.recordings.surface import normal_from_jump, unit
 from impact_aware.recordings.surroundings import Surroundings

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from impact_aware.bags.message_types import RECORDED, annotation_types
 from impact_aware.messages.geometry import write_quaternion, write_vector
-from impact_aware.recordings.message_types import RECORDED, annotation_types
 from impact_aware.robot import JointOrder, RobotModel
 
 JOINT_STATE_TYPE, TRANSFORMS_TYPE = "sensor_msgs/msg/JointState", "tf2_msgs/msg/TFMessage"

@@ -10,12 +10,12 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag, BagError
+from impact_aware.bags.recorded_predictions import TF_TYPES, RecordedFrames
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.recordings.bag import Bag, BagError
-from impact_aware.recordings.recorded_predictions import TF_TYPES, RecordedFrames
 from impact_aware.tables.column_file import ColumnFile, open_columns
 from impact_aware.tables.joint_table import Clock, clock_of, joint_columns, total_width
 from impact_aware.tables.names import Columns, Name

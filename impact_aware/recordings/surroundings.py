@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.estimation.object_motion import ObjectTrack
-from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
-from impact_aware.recordings.arm_selection import ArmSource
-from impact_aware.recordings.bag import Bag, BagError
-from impact_aware.recordings.object_track import RecordedBase, track_of_bag
-from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.recorded_predictions import (
+from impact_aware.bags.bag import Bag, BagError
+from impact_aware.bags.recorded_predictions import (
     TF_TYPES,
     RecordedFrames,
     read_predictions,
     read_truth,
 )
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.estimation.object_motion import ObjectTrack
+from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
+from impact_aware.recordings.arm_selection import ArmSource
+from impact_aware.recordings.object_track import RecordedBase, track_of_bag
+from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.surface import Surface
 from impact_aware.records import Impact
 

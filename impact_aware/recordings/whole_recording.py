@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from impact_aware.bags.bag import Bag
+from impact_aware.bags.joint_states import JointStateDecoder, joint_state_deserializer
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector, joined
-from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.input_stage import cleaned
-from impact_aware.recordings.joint_state_reader import JointStateDecoder
-from impact_aware.recordings.joint_state_types import joint_state_deserializer
 from impact_aware.tables.joint_table import JointBatch, open_table
 from impact_aware.tables.options import ColumnMap
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pinocchio as pin
 
+from impact_aware.bags.bag import Bag
 from impact_aware.errors import ImpactAwareError
-from impact_aware.recordings.bag import Bag
 from impact_aware.reference import ReferenceField
 from impact_aware.task import base_placement, load_task
 from impact_aware.task.arms import base_of, without_tf

@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
+from impact_aware.bags.bag import Bag
 from impact_aware.library_settings import figure_settings
 from impact_aware.output_folder import write_whole
-from impact_aware.recordings.bag import Bag
 from impact_aware.render.picture import corners_of, drawn_markers, scene_figure
 from impact_aware.render.recorded_scene import RecordedScene, read_scene
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from impact_aware.bags.bag import Bag
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.recordings.bag import Bag
 from impact_aware.render.robot_shape import RobotShape, robot_shape
 from impact_aware.resources import read_text
 from impact_aware.robot import RobotModel, RobotProfile, load_profile

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag, BagError
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import estimate
 from impact_aware.markers import MarkerStyle, SceneMarkers
@@ -19,7 +20,6 @@ from impact_aware.messages.impact_event import CONTACT_MADE, outcome_of_event
 from impact_aware.messages.impact_prediction import drawable_impact
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
-from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.records import Outcome
 from impact_aware.reference import ReferenceField
 from impact_aware.render.base_placement import base_placements

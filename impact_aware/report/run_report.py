@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag, BagError
 from impact_aware.json_text import json_text
 from impact_aware.library_settings import figure_settings
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.stamps import seconds, stamp_seconds
-from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.report.run_figure import run_figure
 from impact_aware.report.run_series import (
     MODE_INTERIM,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag, BagError
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.recordings.bag import Bag, BagError
 
 # Constants of the interface package, which the report does not import because it reads recordings.
 CONTACT_MADE = 0

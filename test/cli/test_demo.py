@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from impact_aware.bags.bag import BagError
 from impact_aware.bringup import urgency
 from impact_aware.bringup.urgency import URGENCY
 from impact_aware.cli import demo
 from impact_aware.cli.demo import _explained
 from impact_aware.cli.demo_run import Demo, pace_between
 from impact_aware.cli.main import main
-from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport
 
 ERROR = BagError("bag: the arm never touched the object")

@@ -13,11 +13,11 @@ from PIL import Image
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from impact_aware.bags.bag import Bag
 from impact_aware.cli.main import main
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
-from impact_aware.recordings.bag import Bag
 from impact_aware.render import movie, read_scene
 from impact_aware.robot import RobotModel
 

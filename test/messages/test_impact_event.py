@@ -10,6 +10,7 @@ import pytest
 from impact_aware_msgs.msg import ImpactEvent as Message
 from rclpy.serialization import deserialize_message, serialize_message
 
+from impact_aware.bags.message_types import RECORDED, annotation_types
 from impact_aware.detection import ContactCompletion, ContactLoss
 from impact_aware.messages import impact_event
 from impact_aware.messages.impact_event import (
@@ -24,7 +25,6 @@ from impact_aware.messages.impact_event import (
 )
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.recordings.message_types import RECORDED, annotation_types
 from impact_aware.records import ImpactEvent
 
 EVENT = ImpactEvent(

@@ -11,6 +11,7 @@ from impact_aware_msgs.msg import ImpactPrediction
 from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.serialization import deserialize_message, serialize_message
 
+from impact_aware.bags.message_types import RECORDED, annotation_types
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
@@ -27,7 +28,6 @@ from impact_aware.messages.impact_prediction import (
     predicted_impact,
 )
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.recordings.message_types import RECORDED, annotation_types
 from impact_aware.records import ContactImpulse, Impact
 from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.robot.model import INERTIA_CHOICES

@@ -15,6 +15,7 @@ from std_msgs.msg import Header
 from visualization_msgs.msg import Marker as MarkerMessage
 from visualization_msgs.msg import MarkerArray
 
+from impact_aware.bags.message_types import RECORDED, annotation_types
 from impact_aware.control import Command, Mode
 from impact_aware.control.command import SafeReason
 from impact_aware.control.qp import QpStatus
@@ -24,7 +25,6 @@ from impact_aware.messages.controller_state import command_to_message
 from impact_aware.messages.marker import TYPE, changes_to_message, delete_all
 from impact_aware.messages.stamps import seconds, serialized_stamp, stamp_seconds, to_nanoseconds, write_stamp
 from impact_aware.nodes.ros.messages import ROS, point, stamp
-from impact_aware.recordings.message_types import RECORDED, annotation_types
 
 MARKER = Marker(
     kind=Kind.ARROW,

@@ -15,10 +15,10 @@ from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from impact_aware.bags.bag import Bag
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes import bag_recorder
 from impact_aware.nodes.bag_recorder import BagRecorderNode
-from impact_aware.recordings.raw_recording import RawRecording
 
 FOREIGN = {
     "/not_installed": "nobody_msgs/msg/Odd",
@@ -70,7 +70,7 @@ def test_a_recorder_that_is_killed_leaves_what_came_until_a_second_before(record
         timer.callback()
     words.callback(serialize_message(String(data="lost")))
     # Not closed: no index, no end, no metadata.yaml.
-    with RawRecording(tmp_path / "bag") as recording:
+    with Bag(tmp_path / "bag") as recording:
         assert len(list(recording.records())) == 3
     recorder.close()
     with AnyReader([tmp_path / "bag"]) as bag:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from patience import LONGEST, patient
 
+from impact_aware.bags.bag import Bag
 from impact_aware.cli.main import main
 from impact_aware.output_folder import marker_of
-from impact_aware.recordings.bag import Bag
 
 pytestmark = pytest.mark.dds
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from patience import LONGEST
 
-from impact_aware.recordings.bag import Bag
+from impact_aware.bags.bag import Bag
 
 pytestmark = [pytest.mark.dds, pytest.mark.slow]
 

@@ -18,11 +18,11 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState
 
+from impact_aware.bags.bag import Bag
 from impact_aware.detection import make_detector
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import EVENT_QOS, STEP_DONE_QOS, state_qos
-from impact_aware.recordings.bag import Bag
 
 pytestmark = pytest.mark.dds
 

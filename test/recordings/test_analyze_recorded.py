@@ -11,16 +11,16 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from impact_aware.bags.bag import Bag
+from impact_aware.bags.message_types import RECORDED
+from impact_aware.bags.recorded_predictions import RecordedFrames
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import predict
 from impact_aware.messages.impact_prediction import SOURCES, impact_to_message, predicted_impact
-from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.message_types import RECORDED
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.recorded_predictions import RecordedFrames
 from impact_aware.robot import RobotModel
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

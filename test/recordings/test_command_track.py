@@ -12,7 +12,7 @@ from rosbags.rosbag2 import Writer
 from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.bags.bag import Bag, BagError
 from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions

@@ -7,15 +7,15 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import get_types_from_msg
 
+from impact_aware.bags.bag import Bag
+from impact_aware.bags.message_types import RECORDED, annotation_types
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import TYPE as FIELD
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import write_stamp
 from impact_aware.recordings import surroundings
-from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.common_impacts import RecordedTask, recorded_bases
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.message_types import RECORDED, annotation_types
 from impact_aware.recordings.object_track import track_of_bag
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.report.result_files import impact_to_json

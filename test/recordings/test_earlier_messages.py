@@ -8,8 +8,8 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from impact_aware.bags.bag import Bag
 from impact_aware.messages import impact_event, impact_prediction, reference_field
-from impact_aware.recordings.bag import Bag
 
 DEFINITIONS = (Path(__file__).parents[1] / "data" / "messages_0.9.0.txt").read_text()
 

@@ -18,13 +18,13 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag
 from impact_aware.contact.geometry import Contact
 from impact_aware.detection import make_detector
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings import impact_finder
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.impact_finder import Find, ImpactFinder
 from impact_aware.recordings.impact_fit import curve_after, curve_before

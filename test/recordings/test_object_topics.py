@@ -5,7 +5,7 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.bags.bag import Bag, BagError
 from impact_aware.recordings.object_track import track_of_bag
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

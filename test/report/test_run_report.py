@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hand_made_run import event, header, recording, xyz
 
-from impact_aware.recordings.bag import BagError
+from impact_aware.bags.bag import BagError
 from impact_aware.report import run_series
 from impact_aware.report.run_figure import MODE_COLORS
 from impact_aware.report.run_report import RunReport, summarise

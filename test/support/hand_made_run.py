@@ -6,7 +6,7 @@ from types import SimpleNamespace as Message
 
 import numpy as np
 
-from impact_aware.recordings.bag import BagError
+from impact_aware.bags.bag import BagError
 
 IDLE, ANTE, INTERIM, POST, SAFE, HOLD = range(6)
 JOINTS = ["a", "b", "c"]

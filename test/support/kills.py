@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.image import imread
 
+from impact_aware.bags.bag import Bag
 from impact_aware.experiments.campaign import RANDOM_COLUMNS, RunOptions
 from impact_aware.experiments.campaign_store import CampaignStore
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.output_folder import MARKER, marker_of
-from impact_aware.recordings.raw_recording import RawRecording
 
 COMMAND = (sys.executable, "-m", "impact_aware.cli.main")
 LEAVE = 60.0
@@ -139,7 +139,7 @@ def same_files(target: Path, reference: Path) -> None:
         elif path.suffix == ".csv" and path.read_bytes() != (reference / name).read_bytes():
             raise Torn(f"{name} is another one")
         elif path.suffix == ".mcap":
-            with RawRecording(path) as recording:
+            with Bag(path) as recording:
                 if not any(recording.records()) or recording.damage:
                     raise Torn(f"{name}: {recording.damage}")
 

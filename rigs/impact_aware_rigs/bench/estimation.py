@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag
+from impact_aware.bags.recorded_predictions import TRUTH
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.estimation import BOTH_SIDES, OFFLINE_ESTIMATORS, estimate
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_fit import BEFORE
-from impact_aware.recordings.recorded_predictions import TRUTH
 from impact_aware.records import VelocityEstimate
 from impact_aware.worker_pool import finished
 from impact_aware_rigs.bench.lab_draw import CONTROLS

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
+from impact_aware.bags.bag import Bag, BagError
 from impact_aware.errors import ImpactAwareError
-from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.robot import RobotModel, RobotProfile, load_profile, profile_names
 from impact_aware.robot.urdf_text import build_model, try_foreign_urdf
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from rosbags.typesys import Stores, get_typestore
 
+from impact_aware.bags.bag_files import BagError, find_bag_files, is_recording
+from impact_aware.bags.bag_parts import McapPart, Part, SqlitePart
+from impact_aware.bags.raw_messages import Extra, RawMessage, RawMessages
 from impact_aware.errors import InvalidInputError, one_reason
-from impact_aware.recordings.bag_files import BagError, find_bag_files, is_recording
-from impact_aware.recordings.bag_parts import McapPart, Part, SqlitePart
-from impact_aware.recordings.raw_messages import RawMessages
 
 __all__ = ["Bag", "BagError", "is_recording"]
 
@@ -30,6 +30,7 @@ class Bag:
         path: Where it is.
         topics: Topic name -> message type.
         counts: Topic name -> number of messages.
+        type_hashes: Hash of each message type, by its name, where its `metadata.yaml` has it.
         damage: What is wrong with the recording, one sentence, or None.
     """
 
@@ -44,6 +45,7 @@ class Bag:
             raise InvalidInputError("bag", str(path), "an existing recording")
         self.topics: dict[str, str] = {}
         self.counts: dict[str, int] = {}
+        self.type_hashes: dict[str, str] = {}
         self.damage: str | None = None
         self._parts: list[Part] = []
         self._stack = ExitStack()
@@ -98,10 +100,16 @@ class Bag:
     def raw(self, topics: Collection[str]) -> Iterator[RawMessages]:
         """The messages of several topics, many at a time; in order within each topic.
 
-        What a damaged recording has is given until the damage; `damage` then tells.
+        A damaged recording is read up to the damage, which `damage` then names.
         """
         for part in self._parts:
             yield from part.raw(topics)
+            self.damage = self.damage or part.damage
+
+    def records(self) -> Iterator[RawMessage | Extra]:
+        """All of it, undecoded and in the order in which it was written; read up to the damage as by `raw`."""
+        for part in self._parts:
+            yield from part.records()
             self.damage = self.damage or part.damage
 
     def deserialize(self, topic: str, raw: bytes) -> Any:
@@ -122,6 +130,7 @@ class Bag:
 
     def _open(self) -> None:
         found = find_bag_files(self.path, self._stack)
+        self.type_hashes = found.type_hashes
         refused: list[BagError] = []
         for file in found.files:
             kind = McapPart if file.suffix == ".mcap" else SqlitePart

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from impact_aware.bags.recorded_description import Description, robot_of
 from impact_aware.contact import Contact
 from impact_aware.impact import predict
-from impact_aware.recordings.recorded_description import Description, robot_of
 from impact_aware.robot import RobotModel
 from impact_aware.robot.urdf_text import build_model
 

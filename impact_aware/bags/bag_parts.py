@@ -1,26 +1,28 @@
-"""The files of a recording, each read on its own: MCAP from front to back, SQLite through a library."""
+"""Files of a recording, each read on its own: MCAP from front to back, SQLite through a library."""
 
 from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+import yaml
 from mcap.reader import SeekingReader
 from rosbags.highlevel import AnyReader
+from rosbags.interfaces import Connection, ConnectionExtRosbag2, MessageDefinitionFormat
+from rosbags.rosbag2.metadata import dump_qos_v9
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
+from impact_aware.bags.bag_files import BagError, decompress
+from impact_aware.bags.mcap_scan import McapScan, topic_of
+from impact_aware.bags.raw_messages import Extra, RawMessage, RawMessages, RawTopic, batches
 from impact_aware.errors import one_reason
-from impact_aware.recordings.bag_files import BagError, decompress
-from impact_aware.recordings.mcap_scan import McapScan
-from impact_aware.recordings.raw_messages import RawMessages, batches
 
 LARGEST_DEFINITION = 1 << 20
 """Characters of a message definition; those of ROS have 10 000 at most, with all that they are made of."""
@@ -75,21 +77,38 @@ class Part(ABC):
     def raw(self, topics: Collection[str]) -> Iterator[RawMessages]:
         """Blocks of undecoded messages."""
         blocks = self._blocks(topics)
-        yield from batches(self._unpacked(blocks)) if self._packed else blocks
+        if not self._packed:
+            return blocks
+        single = ((raw.topic, int(raw.received[row]), raw.payload(row)) for raw in blocks for row in range(len(raw)))
+        return batches(
+            (topic, received, data)
+            for topic, received, packed in single
+            if (data := self._unpacked(topic, packed)) is not None
+        )
+
+    def records(self) -> Iterator[RawMessage | Extra]:
+        """Every message and what else the file holds, in the order in which it was written."""
+        for record in self._records():
+            if not self._packed or not isinstance(record, RawMessage):
+                yield record
+            elif (data := self._unpacked(record.topic.name, record.data)) is not None:
+                yield record._replace(data=data)
 
     @abstractmethod
     def _blocks(self, topics: Collection[str]) -> Iterator[RawMessages]:
         """Blocks of messages as they lie in the file."""
 
-    def _unpacked(self, blocks: Iterator[RawMessages]) -> Iterator[tuple[str, int, bytes]]:
-        for raw in blocks:
-            for row in range(len(raw)):
-                try:
-                    data = decompress(raw.payload(row), "zstd", LARGEST_MESSAGE)
-                except Exception as error:  # the decompressor's errors have no common base
-                    self._note(f"has a message on {raw.topic} that can't be decompressed ({one_reason(error)})")
-                    continue
-                yield raw.topic, int(raw.received[row]), data
+    @abstractmethod
+    def _records(self) -> Iterator[RawMessage | Extra]:
+        """Content of the file as it lies there."""
+
+    def _unpacked(self, topic: str, data: bytes) -> bytes | None:
+        """A message that is compressed on its own; None where it can't be decompressed."""
+        try:
+            return decompress(data, "zstd", LARGEST_MESSAGE)
+        except Exception as error:  # the decompressor's errors have no common base
+            self._note(f"has a message on {topic} that can't be decompressed ({one_reason(error)})")
+            return None
 
     def _note(self, damage: str) -> None:
         self.damage = self.damage or f"{self.path.name} {damage}"
@@ -113,6 +132,14 @@ class McapPart(Part):
     def _blocks(self, topics: Collection[str]) -> Iterator[RawMessages]:
         scan = McapScan(self.path)
         yield from scan.messages(topics)
+        self._note_damage(scan)
+
+    def _records(self) -> Iterator[RawMessage | Extra]:
+        scan = McapScan(self.path)
+        yield from scan.records()
+        self._note_damage(scan)
+
+    def _note_damage(self, scan: McapScan) -> None:
         if scan.damage:
             self._note(f"{scan.damage}; it was read as far as it goes")
 
@@ -123,46 +150,43 @@ class McapPart(Part):
                 summary = SeekingReader(file).get_summary()
             if summary is None or summary.statistics is None or not summary.channels:
                 return False
-            counts = summary.statistics.channel_message_counts
-            definitions = []
-            for number, channel in summary.channels.items():
-                schema = summary.schemas.get(channel.schema_id)
-                self.topics[channel.topic] = "" if schema is None else schema.name
-                self.counts[channel.topic] = self.counts.get(channel.topic, 0) + counts.get(number, 0)
-                if schema is not None:
-                    definitions.append((schema.name, schema.encoding, schema.data.decode(errors="replace")))
+            channels = {
+                number: topic_of(channel, summary.schemas.get(channel.schema_id))
+                for number, channel in summary.channels.items()
+            }
+            self._know(channels, summary.statistics.channel_message_counts)
         except Exception:  # an index can be spoilt in any way; then the file is read from front to back
             self.topics, self.counts = {}, {}
             return False
-        self._learn(definitions)
         return True
 
     def _walk(self) -> None:
         scan = McapScan(self.path)
         for _ in scan.messages(()):
             pass
-        if scan.damage:
-            self._note(f"{scan.damage}; it was read as far as it goes")
-        for number, channel in scan.channels.items():
-            self.topics[channel.topic] = channel.type
-            self.counts[channel.topic] = self.counts.get(channel.topic, 0) + scan.counts.get(number, 0)
-        self._learn((channel.type, channel.encoding, channel.definition) for channel in scan.channels.values())
+        self._note_damage(scan)
+        self._know(scan.channels, scan.counts)
 
-    def _learn(self, definitions: Any) -> None:
-        """Teach the type store what it does not know of (type, language, definition)."""
+    def _know(self, channels: Mapping[int, RawTopic], counts: Mapping[int, int]) -> None:
+        """Take topics, counts and message types over; a definition that can't be parsed or is too long is left out."""
         total = 0
-        for name, encoding, text in definitions:
-            total += len(text)
-            if name in self.types.fielddefs or len(text) > LARGEST_DEFINITION or total > LARGEST_DEFINITIONS:
+        for number, channel in channels.items():
+            self.topics[channel.name] = channel.type
+            self.counts[channel.name] = self.counts.get(channel.name, 0) + counts.get(number, 0)
+            total += len(channel.definition)
+            long = len(channel.definition) > LARGEST_DEFINITION or total > LARGEST_DEFINITIONS
+            if channel.type in self.types.fielddefs or long:
                 continue
+            text = channel.definition.decode(errors="replace")
             try:
-                found = get_types_from_idl(text) if "idl" in encoding else get_types_from_msg(text, name)
+                idl = "idl" in channel.definition_format
+                found = get_types_from_idl(text) if idl else get_types_from_msg(text, channel.type)
                 self.types.register({own: fields for own, fields in found.items() if own not in self.types.fielddefs})
             except Exception:  # a type that nobody asks for must not keep the others from being read
                 continue
 
 
-def sqlite_reader(path: Path) -> AnyReader:
+def _sqlite_reader(path: Path) -> AnyReader:
     """Return the library's reader of a SQLite file, opened.
 
     The library parses all texts of the file at once, and SQLite computes what a table's definition says: a file with
@@ -206,7 +230,7 @@ class SqlitePart(Part):
         Raises:
             BagError: Nothing of it can be read.
         """
-        self._reader = sqlite_reader(self.path)
+        self._reader = _sqlite_reader(self.path)
         self.types = self._reader.typestore
         for connection in self._reader.connections:
             self.topics[connection.topic] = connection.msgtype
@@ -220,15 +244,29 @@ class SqlitePart(Part):
         self._reader.close()
 
     def _blocks(self, topics: Collection[str]) -> Iterator[RawMessages]:
-        return batches(self._messages(topics))
-
-    def _messages(self, topics: Collection[str]) -> Iterator[tuple[str, int, bytes]]:
-        """Messages through the library, until it stumbles."""
         wanted = [connection for connection in self._reader.connections if connection.topic in topics]
-        if not wanted:
-            return
+        return batches((connection.topic, time, data) for connection, time, data in self._messages(wanted))
+
+    def _records(self) -> Iterator[RawMessage | Extra]:
+        topics = {connection.id: self._topic(connection) for connection in self._reader.connections}
+        for connection, time, data in self._messages(self._reader.connections):
+            yield RawMessage(topics[connection.id], time, time, 0, data)
+
+    def _messages(self, wanted: Sequence[Connection]) -> Iterator[tuple[Connection, int, bytes]]:
+        """Messages through the library, until it stumbles."""
         try:
-            for connection, time, data in self._reader.messages(wanted):
-                yield connection.topic, time, bytes(data)
+            for connection, time, data in self._reader.messages(wanted) if wanted else ():
+                yield connection, time, bytes(data)
         except Exception as error:  # the library and its database raise errors without a common base
             self._note(f"is damaged and was read up to there ({one_reason(error)})")
+
+    def _topic(self, connection: Connection) -> RawTopic:
+        form, text = "", ""
+        if connection.msgdef.format == MessageDefinitionFormat.IDL:
+            form, text = "ros2idl", connection.msgdef.data
+        elif connection.msgtype in self.types.fielddefs:
+            form, text = "ros2msg", self.types.generate_msgdef(connection.msgtype, ros_version=2)[0]
+        extra = connection.ext
+        assert isinstance(extra, ConnectionExtRosbag2)
+        qos = {"offered_qos_profiles": yaml.safe_dump(dump_qos_v9(extra.offered_qos_profiles), sort_keys=False)}
+        return RawTopic(connection.topic, connection.msgtype, text.encode(), form, extra.serialization_format, qos)

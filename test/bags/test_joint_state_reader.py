@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from impact_aware.recordings.joint_state_reader import JointStateDecoder
-from impact_aware.recordings.raw_messages import RawMessages, batches
+from impact_aware.bags.joint_states import JointStateDecoder
+from impact_aware.bags.raw_messages import RawMessages, batches
 from impact_aware.tables.joint_table import JointBatch
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

@@ -10,13 +10,13 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag
+from impact_aware.bags.raw_messages import RawMessages
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.impact_prediction import SOURCES, TYPE, impact_from_message
 from impact_aware.messages.joint_state import stamps_of
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, stamp_seconds
-from impact_aware.recordings.bag import Bag
-from impact_aware.recordings.raw_messages import RawMessages
 from impact_aware.records.impact import COMMON, Impact
 from impact_aware.transform_buffer import FrameError, checked_pose, pose_between
 

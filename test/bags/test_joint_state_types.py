@@ -5,9 +5,9 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from impact_aware.bags.bag import Bag
+from impact_aware.bags.joint_states import joint_state_deserializer
 from impact_aware.recordings.arm_selection import arms_in_bag
-from impact_aware.recordings.bag import Bag
-from impact_aware.recordings.joint_state_types import joint_state_deserializer
 from impact_aware.recordings.whole_recording import samples_in_bag
 
 NAMES = ("a", "b")
