@@ -19,8 +19,7 @@ from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field
-from impact_aware.task.after_impact import arm_after_impact
-from impact_aware.task.arms import Arm
+from impact_aware.task.arms import Arm, arm_after_impact
 from impact_aware.task.grasp_postures import GraspPostures
 from impact_aware.task.last_touch import StateBefore
 

@@ -31,8 +31,7 @@ from impact_aware.simulation.sensors import JointReading
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field, start_posture
-from impact_aware.task.after_impact import arm_after_impact
-from impact_aware.task.arms import robots_of_task
+from impact_aware.task.arms import arm_after_impact, robots_of_task
 from impact_aware.task.grasp import COMMON_WINDOW, IMPACT_TIME, predict_grasp, predict_grasp_impact
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
 from impact_aware.task.last_touch import Touch, Touches

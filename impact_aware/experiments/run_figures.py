@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.control import Mode
 from impact_aware.experiments.episode_result import EpisodeResult
-from impact_aware.task.success import GOAL_RADIUS, LARGEST_SLIP, LIFTED_GOAL_RADIUS, LIFTED_SHARE
+from impact_aware.task.task import GOAL_RADIUS, LARGEST_SLIP, LIFTED_GOAL_RADIUS, LIFTED_SHARE
 
 _SWING_CYCLES = 10
 

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.ranges import Range
-from impact_aware.reference.ante_impact import AnteImpactField
-from impact_aware.reference.post_impact import PostImpactField
 from impact_aware.reference.rotation import rotation_from_quaternion
+from impact_aware.reference.velocity_fields import AnteImpactField, PostImpactField
 from impact_aware.swing import Swing
 
 OBJECT_SPEED = Range(-5.0, 5.0, "m/s")
@@ -219,6 +218,12 @@ class ReferenceField:
         if self.swing is None:
             return (self,)
         return tuple(self.advanced(self.object_time + at) for at in self.swing.turning_times(self.object_velocity))
+
+    @property
+    def fastest_after(self) -> float:
+        """Bound on the object's speed after an impact, m/s: (1 + e) <= 2 times that of what hits it, and its own."""
+        moving = max(float(np.linalg.norm(own.object_velocity)) for own in self.extremes())
+        return 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in self.arms) + moving
 
     def distance_ahead(self, arm: int, tool: ArrayLike, time: float) -> float:
         """How far along the normal a tool at (3,), m, is before its impact position at a time, s; negative behind."""

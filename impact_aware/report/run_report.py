@@ -23,7 +23,7 @@ from impact_aware.report.run_series import (
     RunSeries,
     read_run,
 )
-from impact_aware.task.success import GOAL_RADIUS, LARGEST_SLIP, LIFTED_GOAL_RADIUS, LIFTED_SHARE
+from impact_aware.task.task import GOAL_RADIUS, LARGEST_SLIP, LIFTED_GOAL_RADIUS, LIFTED_SHARE
 
 MATCH_WINDOW = 0.05
 """A detection this soon after a true contact is that contact's, s."""

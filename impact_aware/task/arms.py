@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference.field import ArmReference
+from impact_aware.reference.field import ArmAfterImpact, ArmReference
 from impact_aware.robot import RobotModel
 from impact_aware.task.make_field import base_placement
 from impact_aware.task.task import POSITION, ArmTask, Task
@@ -268,3 +268,27 @@ def check_names(arms: Sequence[Arm], names: Sequence[str]) -> None:
         raise InvalidInputError("field.arms", len(names), f"{len(expected)}, one per arm")
     if len(expected) > 1 and list(names) != expected:
         raise InvalidInputError("field.arms", list(names), ", ".join(expected))
+
+
+def arm_after_impact(
+    robot: RobotModel, base: pin.SE3, null_space_joint: int, q: Array, velocity_after: Array
+) -> ArmAfterImpact:
+    """The tool's angular velocity, in the common frame, and the null-space joint's velocity just after an impact.
+
+    Nothing is known where the prediction is not finite or says what no impact leaves.
+
+    Args:
+        robot: The arm's model.
+        base: Pose of its base in the common frame.
+        null_space_joint: Index of the joint that the null-space task holds, -1 for none.
+        q: (n,) Joint positions at the impact, rad.
+        velocity_after: (n,) Predicted joint velocities, rad/s.
+    """
+    turning = base.rotation @ (robot.frame_jacobian(q)[3:] @ velocity_after)
+    joint = float(velocity_after[null_space_joint]) if null_space_joint >= 0 else 0.0
+    found = ArmAfterImpact(np.asarray(turning), joint)
+    try:
+        found.check()
+    except InvalidInputError:
+        return ArmAfterImpact()
+    return found

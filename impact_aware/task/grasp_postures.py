@@ -56,7 +56,7 @@ class GraspPostures:
         return True
 
     def posture(self, index: int, joint_names: Sequence[str], position: Array) -> Array | None:
-        """Joint positions (n,) of an arm in its own order, rad; None when a joint lacks."""
+        """Joint positions (n,), rad, or velocities, of an arm in its own order; None when a joint lacks."""
         robot = self._arms[index].robot
         posture, order = np.zeros(robot.n), JointOrder(robot.joint_names)
         known = order.locate(joint_names) and order.pick(position, posture)
@@ -72,9 +72,8 @@ class GraspPostures:
         if not self.take(index, joint_names, event.position):
             return False
         self._foreseen = None
-        robot = self._arms[index].robot
-        velocity, order = np.zeros(robot.n), JointOrder(robot.joint_names)
-        if order.locate(joint_names) and order.pick(event.velocity_before, velocity):
+        velocity = self.posture(index, joint_names, event.velocity_before)
+        if velocity is not None:
             self._events[index] = (event.time, sequence, velocity)
             self._touches.take(index, Touch(event.time, self._postures[index], velocity))
         return True

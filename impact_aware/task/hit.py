@@ -22,7 +22,6 @@ GRAZING = 1e-3
 _CUBE, _VERTICAL = Box((1.0, 1.0, 1.0)), np.array([0.0, 0.0, 1.0])
 
 
-
 class Hit(NamedTuple):
     """What one arm shall do to the object, in the task's frame.
 

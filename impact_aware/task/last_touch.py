@@ -94,15 +94,12 @@ class Touches:
         first, present = int(np.argmin(times)), None
         if self._state_before is not None and max(times) - min(times) > GRASP_WINDOW:
             present = self._state_before(first, max(times))
-        field = field.advanced(min(times))
+        fastest, field = field.fastest_after, field.advanced(min(times))
         try:
             told = predict_last_touch(task, robots, field, touches, present, weighed=self._weighed)
         except ImpactAwareError:
             # A state that can't be: the impact counts, and nothing is known of its last touch.
             return None
-        # What hits an object at rest leaves it with twice its speed at most.
-        fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
-        fastest += float(np.linalg.norm(field.object_velocity))
         self._told = told if told is not None and np.abs(told.object_velocity).max() <= fastest else None
         return self._told
 

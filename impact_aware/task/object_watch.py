@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.parameters import described
 from impact_aware.swing import Swing
-from impact_aware.task.object_turn import ObjectTurn, turn_of_swing
-from impact_aware.task.swing_fit import SwingFit, fit_swing
+from impact_aware.task.object_motion import ObjectTurn, SwingFit, fit_swing, turn_of_swing
 
 WINDOW = 0.5
 """Rate, speed and spread are those of the last poses of this time, s."""

@@ -3,7 +3,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.robot import RobotModel
-from impact_aware.task.after_impact import arm_after_impact
+from impact_aware.task.arms import arm_after_impact
 
 ROBOT = RobotModel.from_profile("panda")
 Q = np.array([0.4, 0.1, -0.2, -2.4, -1.39, 1.48, 0.2])

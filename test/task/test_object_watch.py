@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.task.object_turn import turn_of_swing
+from impact_aware.task.object_motion import turn_of_swing
 from impact_aware.task.object_watch import ObjectLimits, ObjectWatch
 
 UPRIGHT = np.eye(3)

@@ -10,8 +10,8 @@ from impact_aware.control.tracking_kernels import travel_of_ramp
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference.kernels import smoothstep
 from impact_aware.swing import Swing
+from impact_aware.task.object_motion import fit_swing
 from impact_aware.task.object_watch import ObjectLimits, ObjectWatch
-from impact_aware.task.swing_fit import fit_swing
 
 OFFSET, VELOCITY, FREQUENCY = np.array([0.021, -0.012, 0.001]), np.array([0.06, 0.09, -0.002]), 4.3
 SWING = Swing(OFFSET, FREQUENCY)

@@ -196,8 +196,6 @@ def check_field(
 def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:
     """Refuse a predicted object velocity that no impact of the field's tools can lead to.
 
-    An object at rest leaves an impact at (1 + e) <= 2 times the speed of what hits it, at most.
-
     Args:
         field: The reference.
         object_velocity: (3,) Just after the impact, m/s.
@@ -206,8 +204,7 @@ def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:
         InvalidInputError: It is faster, or not finite.
     """
     velocity = np.asarray(object_velocity, dtype=float)
-    fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
-    fastest += max(float(np.linalg.norm(own.object_velocity)) for own in field.extremes())
+    fastest = field.fastest_after
     if not float(np.abs(velocity).max()) <= fastest:
         shown = [float(f"{value:.4g}") for value in velocity]
         raise InvalidInputError("object_velocity_after", shown, f"at most {fastest:.3g} m/s, twice what hits it")

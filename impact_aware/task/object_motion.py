@@ -1,19 +1,29 @@
-"""A harmonic motion through the last positions of an object, and how well it tells where the object will be.
+"""How an object is turned and how it swings, from its last poses.
 
-p(t) = c + a cos w(t - t0) + b sin w(t - t0) with vectors c, a, b is linear in all but w: over a grid of w the three are
-found by linear least squares (variable projection), and Gauss-Newton steps of all ten numbers end the search. What is
-left over gives the noise, and with the Jacobian the covariance of the ten, from which a position at any time is told
-with its standard deviation.
+A swing p(t) = c + a cos w(t - t0) + b sin w(t - t0) with vectors c, a, b is linear in all but w: over a grid of w the
+three are found by linear least squares (variable projection), and Gauss-Newton steps of all ten numbers end the search.
+What is left over gives the noise, and with the Jacobian the covariance of the ten, from which a position at any time is
+estimated with its standard deviation.
 """
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
+from impact_aware.contact.box import Box
+from impact_aware.contact.shape import Shape
 from impact_aware.swing import FREQUENCY, OFFSET, Swing
+
+STANDS = np.radians(3.0)
+"""An object that leans by no more than this was seen inexactly, rad: on a horizontal table it stands upright."""
 
 GRID = np.geomspace(FREQUENCY.low, FREQUENCY.high, 40)
 
@@ -28,6 +38,101 @@ LEAST_AMPLITUDE = 2e-3
 
 BETTER = 0.5
 """A swing has to leave this share of what the line through the same positions leaves, or less."""
+
+
+class ObjectTurn:
+    """Mean orientation of an object over a recent window, up to the symmetries of its shape.
+
+    Attributes:
+        shape: Of the object; a cube until somebody knows better.
+    """
+
+    def __init__(self, up: ArrayLike = (0.0, 0.0, 1.0)) -> None:
+        """Nothing was seen yet; `up` (3,) is the vertical in the frame of the orientations."""
+        self.shape: Shape = Box(np.ones(3))
+        self._up = np.asarray(up, dtype=float)
+        self._seen: deque[tuple[float, Array]] = deque()
+        self._mean: Array | None = None
+
+    def clear(self) -> None:
+        """Forget what was seen."""
+        self._seen.clear()
+        self._mean = None
+
+    def take(self, time: float, rotation: Array, oldest: float) -> None:
+        """Take an orientation (3, 3) with its stamp, s, and forget those before `oldest`, s."""
+        if self._seen:
+            rotation = self.shape.nearest_equal(rotation, self._seen[-1][1])
+        self._seen.append((time, np.array(rotation)))
+        while self._seen[0][0] < oldest:
+            self._seen.popleft()
+        self._mean = None
+
+    @property
+    def latest(self) -> Array:
+        """(3, 3) The last orientation, called by those of its equal names that are nearest to the ones before."""
+        return self._seen[-1][1] if self._seen else np.eye(3)
+
+    @property
+    def rotation(self) -> Array:
+        """(3, 3) The mean, upright where it nearly is; the identity where nothing was seen."""
+        if self._mean is None:
+            if not self._seen:
+                return np.eye(3)
+            mean = _mean([rotation for _, rotation in self._seen])
+            self._mean = self.shape.upright(mean, self._up, STANDS)
+        return self._mean
+
+    @property
+    def angle(self) -> float:
+        """By how much it is turned out of the frame's axes, whichever of its axes is called what, rad."""
+        return _angle(self.shape.turn(self.rotation, self._up))
+
+    @property
+    def change(self) -> float:
+        """By how much it turned from the earlier half of what was seen to the later one, rad; 0 for less than two."""
+        half = len(self._seen) // 2
+        if not half:
+            return 0.0
+        rotations = [rotation for _, rotation in self._seen]
+        return _angle(_mean(rotations[:half]).T @ _mean(rotations[half:]))
+
+
+def turn_of_swing(times: ArrayLike, rotations: Sequence[ArrayLike], frequency: float) -> float:
+    """By how much a thing that swings turns to either side of its mean as it does, rad, beyond what its noise may be.
+
+    The rotation vectors from the mean are fitted by c + a cos wt + b sin wt: the largest axis of the ellipse of a and
+    b, less two of its standard deviations.
+
+    Args:
+        times: (k,) Of the orientations, s.
+        rotations: (k) of (3, 3).
+        frequency: With which it swings, rad/s.
+    """
+    turned = [np.asarray(rotation) for rotation in rotations]
+    middle = _mean(turned)
+    angles = np.array([pin.log3(np.asfortranarray(middle.T @ rotation)) for rotation in turned])
+    phase = frequency * np.asarray(times, dtype=float)
+    phase -= phase[0]
+    columns = np.stack([np.ones_like(phase), np.cos(phase), np.sin(phase)], axis=1)
+    solution, *_ = np.linalg.lstsq(columns, angles, rcond=None)
+    noise = math.sqrt(float(((angles - columns @ solution) ** 2).sum()) / (3.0 * max(len(turned) - 3, 1)))
+    spread = noise * math.sqrt(float(np.linalg.norm(np.linalg.pinv(columns.T @ columns)[1:, 1:], 2)))
+    return max(0.0, float(np.linalg.norm(solution[1:], 2)) - 2.0 * spread)
+
+
+def _mean(rotations: list[Array]) -> Array:
+    """The rotation (3, 3) that is nearest to several in the sense of least squares: their sum without its stretch."""
+    left, _, right = np.linalg.svd(np.add.reduce(rotations))
+    mean = left @ right
+    if np.linalg.det(mean) < 0.0:
+        left[:, 2] *= -1.0
+        mean = left @ right
+    return np.asarray(mean)
+
+
+def _angle(rotation: Array) -> float:
+    return float(np.linalg.norm(pin.log3(np.asfortranarray(rotation))))
 
 
 @dataclass(frozen=True, eq=False)
