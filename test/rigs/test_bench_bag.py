@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel, profile_names
@@ -54,8 +52,3 @@ def test_measures_in_processes_of_their_own(tmp_path: Path) -> None:
     assert 10.0 < measured["peak_megabytes"] < 1e-6 * ballast.nbytes
     with pytest.raises(bench_bag.BenchError, match="measuring raw failed"):
         bench_bag._measure(tmp_path / "absent", "raw", "panda")
-
-
-def test_too_few_messages_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="at least 1000"):
-        bench_bag.run(argparse.Namespace(messages=10, storage="mcap", robot="panda"))

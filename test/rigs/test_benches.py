@@ -1,9 +1,8 @@
 """The benches' own arithmetic, on numbers written by hand, and a run of each that takes seconds."""
 
-from __future__ import annotations
-
 import argparse
 import json
+from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 
@@ -12,6 +11,7 @@ import pytest
 
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
+from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.bench import command, dds, predict, probe_run, startup
 from impact_aware_rigs.bench.control import REGIMES_ALL
@@ -36,10 +36,11 @@ def fake_bench(monkeypatch):
         seen.append(options)
         return {"a": 0.123456, "b": {"count": 3, "name": "x"}}
 
-    def add_arguments(parser):
-        parser.add_argument("--size", type=int, default=2)
+    @dataclass(frozen=True)
+    class BenchOptions(Options):
+        size: int = described(2, "size", 1, 10)
 
-    module = SimpleNamespace(__doc__="A bench.", add_arguments=add_arguments, run=run)
+    module = SimpleNamespace(__doc__="A bench.", BenchOptions=BenchOptions, run=run)
     monkeypatch.setattr(command, "importlib", SimpleNamespace(import_module=lambda name: seen.append(name) or module))
     return seen
 
@@ -120,10 +121,18 @@ def test_control_is_measured_in_each_mode_of_one_arm_and_of_two(capsys):
         assert result["random_states"][label]["cycles"] == 30
 
 
-@pytest.mark.parametrize("words", [("--cycles", "0"), ("--random-states", "-1")])
-def test_control_refuses_numbers_that_measure_nothing(capsys, words):
-    assert main(["bench", "control", *words]) == 2
-    assert words[0] in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "words",
+    [
+        "control --cycles 0", "control --random-states -1", "recordings --hits 0", "recordings --workers 0",
+        "recordings --minutes nan", "bag --messages 10", "detection --trials 0", "detection --hours 0",
+        "dds --seconds 0", "dds --rate 1e9", "service --calls 0",
+    ],
+)  # fmt: skip
+def test_numbers_that_measure_nothing_are_refused_in_one_line(capsys, words):
+    assert main(["bench", *words.split()]) == 2
+    error = capsys.readouterr().err
+    assert words.split()[1] in error and error.count("\n") == 1
 
 
 # Over DDS

@@ -174,11 +174,6 @@ def test_two_arms_take_a_sample_of_faults_as_well(two_arms, fault, mode, seed, r
     assert result.arms
 
 
-def test_a_noisy_world_with_a_load_is_survived_too(bench):
-    result = run_trial(bench, Trial("huge_position", "ante", 13))
-    assert (result.failures, result.world, result.reason) == ((), "noisy", "STATE_IMPLAUSIBLE")
-
-
 def test_of_three_seeds_one_world_is_perfect_one_noisy_one_flexible():
     worlds = [draw_world(seed) for seed in range(6)]
     assert [world.kind for world in worlds] == ["perfect", "noisy", "flexible"] * 2
@@ -228,7 +223,7 @@ def test_the_command_prints_one_object_and_refuses_nonsense_in_one_line(capsys):
     assert main(["faults", "duplicate", "--modes", "safe", "--runs", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == 1
     assert main(["faults", "--arms", "3"]) == 2
-    assert "1 or 2" in capsys.readouterr().err
+    assert "1 to 2" in capsys.readouterr().err
     assert main(["faults", "dance"]) == 2
     assert "dance" in capsys.readouterr().err
     assert main(["faults", "--list"]) == 0

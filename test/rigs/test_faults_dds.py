@@ -192,12 +192,6 @@ def test_laws_go_straight_to_the_plant():
     assert graph["rs_controller"].parameters["command_interface"] == "local_law"
 
 
-def test_nothing_stands_between_a_controller_that_is_killed_and_the_brakes():
-    graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["controller_killed"], 0)}
-    assert "effort_controller" not in graph
-    assert graph["sim_robot"].remappings == {}
-
-
 def test_watched_commands_go_through_an_emulator_with_a_controller_manager():
     graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["watched_controller_killed"], 0)}
     assert graph["effort_controller"].parameters["controller_manager"] == "controller_manager"

@@ -1,4 +1,4 @@
-"""Percentiles, repeated calls and tables."""
+"""Percentiles and repeated calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from impact_aware_rigs import figures
-from impact_aware_rigs.figures import best_processor_times, markdown_table, percentiles
+from impact_aware_rigs.figures import best_processor_times, percentiles
 
 
 def test_percentiles_are_in_microseconds():
@@ -33,9 +33,3 @@ def test_of_several_turns_the_best_counts_per_call_and_the_first_call_of_a_turn_
         clock.now += next(spent)
 
     assert best_processor_times({"a": contender}, 2) == {"a": 1e6}
-
-
-def test_a_table_has_its_head_and_a_line_per_row():
-    assert markdown_table(("a", "b"), [("1", "2"), ("3", "4")]).splitlines() == [
-        "| a | b |", "| --- | --- |", "| 1 | 2 |", "| 3 | 4 |",
-    ]  # fmt: skip

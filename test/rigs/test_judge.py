@@ -54,13 +54,6 @@ def test_a_change_at_its_limit_is_allowed_and_one_beyond_it_is_not(judge, joint,
     assert judge.failures == ["a command over its limit at 0.002 s"]
 
 
-def test_the_first_command_of_somebody_else_is_no_change(judge):
-    judge.take(np.array([9.0, 0.0, 0.0]), np.array([9.0, 0.0, 0.0]), 0.0)
-    judge.forget()
-    judge.take(np.array([-9.0, 0.0, 0.0]), np.array([-9.0, 0.0, 0.0]), 0.1)
-    assert (judge.rate_share, judge.failures) == (0.0, [])
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_command_that_is_not_finite_fails_and_is_no_reference_for_the_next(judge, bad):
     judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0]), 0.0)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from impact_aware.bringup.node_spec import NodeSpec
-from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 from impact_aware_rigs.bench.probe_run import BenchmarkFailedError, run_probe
 from impact_aware_rigs.probes import latency_probe as module
@@ -129,19 +128,3 @@ def test_a_node_that_does_not_start_is_named(forked_nodes):
     probe = NodeSpec("latency_probe", "latency_probe", parameters={"joint_names": ["a"], "posture": [0.0]})
     with pytest.raises(BenchmarkFailedError, match="rs_controller ended with status 2"):
         run_probe(probe, [NodeSpec("rs_controller", "rs_controller", parameters={"state_timeout": -1.0})], 0.5)
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("dds", "--seconds", "0"), "--seconds"),
-        (("dds", "--rate", "1e9"), "--rate"),
-        (("service", "--calls", "0"), "--calls"),
-        (("dds", "--robot", "pandora"), "pandora"),
-    ],
-)
-def test_bad_options_are_one_line(capsys, words, expected):
-    assert main(["bench", *words]) == 2
-    error = capsys.readouterr().err
-    assert expected in error
-    assert error.count("\n") == 1

@@ -14,7 +14,7 @@ from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact
 from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.message_faults import DelayLine, EventFaults, StateMessage
-from impact_aware_rigs.faults.suite import FALSE_EVENT_AGE, LIVELINESS_LEASE, WATCHDOG_PERIOD, Suite
+from impact_aware_rigs.faults.suite import FALSE_EVENT_AGE, LIVELINESS_LEASE, Suite
 
 AFTER = ArmAfterImpact(np.array([0.3, -0.1, 0.2]), 0.04)
 
@@ -140,18 +140,6 @@ def test_a_false_detection_is_of_a_little_before(make, bench):
     for _, time, detected, velocity, _ in false:
         assert detected - time == pytest.approx(FALSE_EVENT_AGE)
         assert velocity is None
-
-
-def test_the_watchdog_looks_once_per_period(make):
-    suite = make()
-    looks = []
-    for k in range(101):
-        suite.now = 1.0 + 0.001 * k
-        suite.watch()
-        looks.append(len(suite.session.calls))
-    assert looks[0] == 1
-    assert 5 <= looks[-1] <= 6
-    assert WATCHDOG_PERIOD == 0.02
 
 
 def test_the_predicted_velocity_is_of_the_object_along_the_hit(bench):

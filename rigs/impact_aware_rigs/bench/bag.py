@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
-from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.cli.options import MOST
+from impact_aware.errors import ImpactAwareError
+from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel
@@ -47,22 +50,21 @@ class BenchError(ImpactAwareError):
     """A measuring process failed."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the size of the recording."""
-    parser.add_argument("--messages", type=int, default=360_000, help="messages at 1 kHz (default: 360000, 6 minutes)")
-    parser.add_argument("--storage", default="mcap", choices=tuple(_STORAGES), help="default mcap")
-    parser.add_argument("--robot", default="panda", help="robot profile whose joints are recorded (default: panda)")
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """The recording that is made and read."""
+
+    messages: int = described(360_000, "messages at 1 kHz", 1000, MOST)
+    storage: str = described("mcap", "storage of the recording", choices=tuple(_STORAGES))
+    robot: str = described("panda", "robot profile whose joints are recorded")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Make the recording and measure.
 
     Raises:
-        InvalidInputError: Too few messages.
         BenchError: A measurement failed.
     """
-    if options.messages < 1000:
-        raise InvalidInputError("--messages", options.messages, "at least 1000")
     robot = RobotModel.from_profile(options.robot)
     joints = robot.joint_names
     with tempfile.TemporaryDirectory(prefix="bench_bag_") as folder:

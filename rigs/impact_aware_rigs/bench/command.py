@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from pathlib import Path
 from types import ModuleType
 
-from impact_aware.cli.options import NumberParser
+from impact_aware.cli.options import NumberParser, add_common, add_options
 from impact_aware.errors import UnknownNameError
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
@@ -23,7 +22,7 @@ BENCHMARKS = (
     "service",
     "startup",
 )
-"""Modules of this folder with `add_arguments(parser)` and `run(args)`, which returns the figures."""
+"""Modules of this folder with `BenchOptions` and `run(args)`, which returns the figures."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,9 +55,8 @@ def benchmark(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
         raise UnknownNameError("benchmark", name, BENCHMARKS)
     module = importlib.import_module(f"impact_aware_rigs.bench.{name}")
     parser = NumberParser(prog=f"impact-aware bench {name}", description=module.__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for results")
-    module.add_arguments(parser)
+    add_common(parser)
+    add_options(parser, module.BenchOptions)
     return parser, module
 
 

@@ -6,16 +6,18 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from impact_aware.arrays import Array
+from impact_aware.cli.options import MOST
 from impact_aware.control import ControlParameters, ControlSession, Mode
 from impact_aware.control.local_law import LawFollower, LawSource
 from impact_aware.control.qp import Regime
-from impact_aware.errors import InvalidInputError
+from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture
 from impact_aware_rigs.bench.random_cycles import random_cycles
@@ -40,30 +42,20 @@ MOST_RUNS = 20
 """Runs for one regime, or three times as many as its cycles would need, whichever is more: some are rare."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how long to measure."""
-    parser.add_argument("--cycles", type=int, default=1000, metavar="N", help="cycles of each regime; default 1000")
-    parser.add_argument(
-        "--random-states",
-        type=int,
-        default=2000,
-        metavar="N",
-        help="also control N random states of one arm and of two, many far out of limits (default 2000; 0: none)",
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """Cycles that are timed."""
+
+    cycles: int = described(1000, "cycles of each regime", 1, MOST)
+    random_states: int = described(
+        2000, "also control N random states of one arm and of two, many far out of limits; 0: none", 0, MOST
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the random states (default 0)")
-    parser.add_argument("--robot", default="panda", help="robot profile (default panda)")
+    seed: int = described(0, "seed of the random states", 0, MOST)
+    robot: str = described("panda", "robot profile")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Time the cycles, by number of arms, mode and regime, and a law that a relay applies.
-
-    Raises:
-        InvalidInputError: No cycle to measure, or a negative number of random states.
-    """
-    if args.cycles < 1:
-        raise InvalidInputError("--cycles", args.cycles, "a number >= 1")
-    if args.random_states < 0:
-        raise InvalidInputError("--random-states", args.random_states, "a number >= 0")
+    """Time the cycles, by number of arms, mode and regime, and a law that a relay applies."""
     robot = RobotModel.from_profile(args.robot)
     result: dict[str, Any] = {"cycles_of_each_regime": args.cycles}
     for arms in TASKS:

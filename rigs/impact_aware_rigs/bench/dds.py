@@ -15,8 +15,8 @@ from tqdm import tqdm
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec
-from impact_aware.bringup.urgency import BY_DEFAULT, add_priority, chosen_priority, urgent
-from impact_aware.errors import InvalidInputError
+from impact_aware.bringup.urgency import BY_DEFAULT, HIGHEST, chosen_priority, urgent
+from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 from impact_aware_rigs.bench.probe_run import patient, run_probe
@@ -24,28 +24,26 @@ from impact_aware_rigs.bench.probe_run import patient, run_probe
 CONTROLLERS = ("reference_field", "rs_controller")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how long to measure."""
-    parser.add_argument("--seconds", type=float, default=60.0, help="measured time of each, s (default 60)")
-    parser.add_argument("--rate", type=float, default=1000.0, help="states per second (default 1000)")
-    parser.add_argument("--robot", default="panda", help="robot profile of the single arm (default panda)")
-    parser.add_argument(
-        "--arms", type=int, choices=(1, 2), default=1, help="one arm, or the two of the grab (default 1)"
-    )
-    add_priority(parser, "all nodes, baseline and probe included", BY_DEFAULT)
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """Arms that are measured, and for how long."""
+
+    seconds: float = described(60.0, "measured time of each, s", 1.0, 86400.0)
+    rate: float = described(1000.0, "states per second", 10.0, 5000.0)
+    robot: str = described("panda", "robot profile of the single arm")
+    arms: int = described(1, "one arm, or the two of the grab", 1, 2)
+    priority: int | None = described(
+        None, "realtime_priority of all nodes, baseline and probe included; 0: ordinary scheduling", 0, HIGHEST,
+        absent=BY_DEFAULT.removeprefix("default: "),
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Measure; `{"echo": {"p50_us", "p99_us", "lost", ...}, "control": {...}, "ratio_p99": ...}`.
 
     Raises:
-        InvalidInputError: No time to measure, or no rate.
         BenchmarkFailedError: The nodes did not run.
     """
-    if not 1.0 <= options.seconds <= 86400.0:
-        raise InvalidInputError("--seconds", options.seconds, "1 to 86400 s")
-    if not 10.0 <= options.rate <= 5000.0:
-        raise InvalidInputError("--rate", options.rate, "10 to 5000 Hz")
     priority = chosen_priority(options.priority)
     arms = two_arms(options.rate) if options.arms == 2 else one_arm(options.robot, options.rate)
     blocks: dict[str, list[dict[str, float]]] = {"echo": [], "control": []}

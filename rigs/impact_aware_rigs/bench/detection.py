@@ -15,12 +15,13 @@ import numpy as np
 from tqdm import tqdm
 
 from impact_aware.arrays import Array
+from impact_aware.cli.options import MOST
 from impact_aware.contact.geometry import Contact
 from impact_aware.detection import AdaptiveWindowParameters, ImpactDetector, make_detector
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
-from impact_aware.errors import InvalidInputError
 from impact_aware.impact import predict
+from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.bench.detection_trials import (
     PLANTS,
@@ -43,27 +44,19 @@ JUDGED = 100
 Factory = Callable[[DetectionTrial], ImpactDetector]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how much is simulated."""
-    parser.add_argument("--robot", default="panda", help="robot profile (default: panda)")
-    parser.add_argument("--trials", type=int, default=300, help="simulated impacts (default: 300)")
-    parser.add_argument("--hours", type=float, default=1.0, help="motion without impacts, hours (default: 1)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of everything (default: 1)")
-    parser.add_argument("--ringing", type=int, default=150, help="hits of arms whose joints ring (default: 150)")
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """Impacts and motion that are simulated."""
+
+    robot: str = described("panda", "robot profile")
+    trials: int = described(300, "simulated impacts", 1, MOST)
+    hours: float = described(1.0, "motion without impacts, hours", 1e-4, 999.0)
+    seed: int = described(1, "seed of everything", 0, MOST)
+    ringing: int = described(150, "hits of arms whose joints ring; 0: none", 0, MOST)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the benchmark; the result's layout is `{"detectors": {NAME: {...}}, ...}`.
-
-    Raises:
-        InvalidInputError: No trial, or no time.
-    """
-    if options.trials < 1:
-        raise InvalidInputError("--trials", options.trials, "at least 1")
-    if not 0.0 < options.hours < 1000.0:
-        raise InvalidInputError("--hours", options.hours, "more than 0 hours")
-    if options.ringing < 0:
-        raise InvalidInputError("--ringing", options.ringing, "at least 0")
+    """Run the benchmark; the result's layout is `{"detectors": {NAME: {...}}, ...}`."""
     result = run_benchmark(RobotModel.from_profile(options.robot), options.trials, options.hours, options.seed)
     return {**result, "ringing": score_ringing(options.ringing, options.seed)} if options.ringing else result
 

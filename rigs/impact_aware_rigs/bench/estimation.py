@@ -14,10 +14,12 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.bags.bag import Bag
 from impact_aware.bags.recorded_predictions import TRUTH
+from impact_aware.cli.options import MOST
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.estimation import BOTH_SIDES, OFFLINE_ESTIMATORS, estimate
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.messages.stamps import stamp_seconds
+from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.records import VelocityEstimate
 from impact_aware.worker_pool import finished
@@ -36,12 +38,14 @@ NEAR = 0.5
 """Part of a demo's recording before and after the impact that is used, s."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("--impacts", type=int, default=10, help="impacts per class (10)")
-    parser.add_argument("--demos", type=Path, nargs="+", default=[], metavar="BAG", help="bags of the demo, as a class")
-    parser.add_argument("--workers", type=int, default=2, help="processes (2)")
-    parser.add_argument("--seed", type=int, default=0)
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """Impacts of each class."""
+
+    impacts: int = described(10, "impacts per class", 1, MOST)
+    demos: tuple[Path, ...] = described((), "bags of the demo, as a class", metavar="BAG")
+    workers: int = described(2, "processes", 1, 1000)
+    seed: int = described(0, "seed of the impacts", 0, MOST)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

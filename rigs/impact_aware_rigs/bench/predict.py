@@ -7,6 +7,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,21 +15,25 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.cli.options import MOST
 from impact_aware.contact import Contact, contact_jacobian
 from impact_aware.impact import ImpactPredictor, predict
 from impact_aware.impact.batch import predict_batch
+from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.figures import best_processor_times
 
 BASELINE = "pin_impulse_dynamics"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `bench predict`."""
-    parser.add_argument("--states", type=int, default=200, metavar="N", help="random impacts; default 200")
-    parser.add_argument("--calls", type=int, default=50, metavar="N", help="calls timed together; default 50")
-    parser.add_argument("--batch", type=int, default=1_000_000, metavar="N", help="states of the batch (1000000)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the impacts; default 0")
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """States that are predicted."""
+
+    states: int = described(200, "random impacts", 1, MOST)
+    calls: int = described(50, "calls timed together", 1, MOST)
+    batch: int = described(1_000_000, "states of the batch", 1, MOST)
+    seed: int = described(0, "seed of the impacts", 0, MOST)
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.cli.options import MOST
+from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
@@ -50,36 +52,23 @@ FOLLOWS = 0.3
 """A contact that follows another within this time is a second one, s."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how many hits are made."""
-    parser.add_argument(
-        "--hits", type=int, default=300, help="simulated hits, each recorded at every rate (default: 300)"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="of the first hit; the others follow (default: 1)")
-    parser.add_argument("--rates", type=int, nargs="+", default=list(RATES), metavar="HZ", help="default: %(default)s")
-    parser.add_argument(
-        "--streamed", action="store_true", help="as robots stream: late stamps, copies, swaps, gaps, clock steps, ..."
-    )
-    parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
-    parser.add_argument(
-        "--minutes", type=float, default=float("inf"), help="take the hits that are done by then (default: all)"
-    )
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """Hits that are simulated, recorded and analysed."""
+
+    hits: int = described(300, "simulated hits, each recorded at every rate", 1, MOST)
+    seed: int = described(1, "seed of the first hit; the others follow", 0, MOST)
+    rates: tuple[int, ...] = described(RATES, "rates of the recorders", 1, 10_000, metavar="HZ")
+    streamed: bool = described(False, "as robots stream: late stamps, copies, swaps, gaps, clock steps, ...")
+    workers: int = described(2, "processes", 1, 1000)
+    minutes: float | None = described(None, "take the hits that are done by then", 0.0, 1e6, absent="all")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the benchmark; the result's layout is `{"rates": {HZ: {...}}, ...}`. Ctrl-C ends it with what is done.
-
-    Raises:
-        InvalidInputError: No hit, no worker, or no time.
-    """
-    for name in ("hits", "workers"):
-        if getattr(options, name) < 1:
-            raise InvalidInputError(f"--{name}", getattr(options, name), "at least 1")
-    if not options.minutes > 0.0:
-        raise InvalidInputError("--minutes", options.minutes, "a positive number")
+    """Run the benchmark; the result's layout is `{"rates": {HZ: {...}}, ...}`. Ctrl-C ends it with what is done."""
     rates, streamed = tuple(options.rates), bool(options.streamed)
     jobs = {seed: (seed, rates, streamed) for seed in range(options.seed, options.seed + options.hits)}
-    until = monotonic() + 60.0 * options.minutes
+    until = monotonic() + 60.0 * (math.inf if options.minutes is None else options.minutes)
     done: dict[int, dict[int, RecordingScore]] = {}
     with tqdm(desc="hits", total=len(jobs), disable=not sys.stderr.isatty()) as progress, suppress(KeyboardInterrupt):
         for seed, scores in _scores(jobs, options.workers):

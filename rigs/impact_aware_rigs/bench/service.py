@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from typing import Any
 
 from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec
-from impact_aware.errors import InvalidInputError
+from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.bench.probe_run import BenchmarkFailedError, run_probe
 
@@ -15,10 +16,12 @@ AIM = 1.6
 """Round trip of a prediction, in empty services."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how many calls are made."""
-    parser.add_argument("--calls", type=int, default=2000, help="measured calls of each service (default 2000)")
-    parser.add_argument("--robot", default="panda", help="robot profile (default panda)")
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """Calls of each service."""
+
+    calls: int = described(2000, "measured calls of each service", 1, 10_000_000)
+    robot: str = described("panda", "robot profile")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -27,11 +30,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     The ratio is that of a plain prediction.
 
     Raises:
-        InvalidInputError: No call.
         BenchmarkFailedError: The nodes did not run, or a prediction was refused.
     """
-    if not 1 <= options.calls <= 10_000_000:
-        raise InvalidInputError("--calls", options.calls, "1 to 10000000")
     robot = RobotModel.from_profile(options.robot)
     graph = single_arm_graph(SingleArmOptions(robot=options.robot, simulation=False, control=False, markers=False))
     nodes = [spec for spec in graph if spec.name == "jump_predictor"]

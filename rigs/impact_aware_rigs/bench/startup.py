@@ -6,8 +6,10 @@ import argparse
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.cli.options import MOST
+from impact_aware.parameters import Options, described
 from impact_aware_rigs.bench.probe_run import BenchmarkFailedError
 
 _MAIN = ("-m", "impact_aware.cli.main")
@@ -20,20 +22,19 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """What is started, by name."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how often each command is started."""
-    parser.add_argument("--runs", type=int, default=10, metavar="N", help="starts of each command in turn; default 10")
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """Starts of each command."""
+
+    runs: int = described(10, "starts of each command in turn", 1, MOST)
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
     """Measure: user and system time of each command, s, best of all its runs.
 
     Raises:
-        InvalidInputError: No run.
         BenchmarkFailedError: A command failed.
     """
-    if options.runs < 1:
-        raise InvalidInputError("--runs", options.runs, "at least 1")
     seconds = dict.fromkeys(COMMANDS, float("inf"))
     for _ in range(options.runs):
         for name, arguments in COMMANDS.items():

@@ -5,40 +5,43 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from tqdm import tqdm
 
 from impact_aware.bringup.domain import add_domain
+from impact_aware.cli.options import MOST, add_options
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
+from impact_aware.parameters import Options, described
 from impact_aware.robot.profile import SIMULATED_INTERFACES
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultOptions(Options):
+    """Faults, and where they are injected."""
+
+    faults: tuple[str, ...] = described(
+        (), "classes of faults, such as silence nan", metavar="CLASS", positional=True, absent="all"
+    )
+    runs: int = described(500, "least number of trials in process", 1, MOST)
+    seed: int = described(0, "seed of all that is random", 0, MOST)
+    modes: tuple[str, ...] = described((), "of ante, interim, post, safe", metavar="MODE", absent="all")
+    arms: int = described(1, "1 that pushes, or 2 that grab and lift, in process", 1, 2)
+    interface: str = described(
+        SIMULATED_INTERFACES[0], "what the controller commands the arms by", choices=SIMULATED_INTERFACES
+    )
+    workers: int = described(1, "processes", 1, 1000)
+    list: bool = described(False, "print the classes and end")
+    dds: bool = described(False, "with the real nodes over DDS, one run per CLASS")
+    fuzz: int | None = described(None, "give every node N random messages", 1, MOST)
+    node: tuple[str, ...] = described((), "nodes to fuzz", metavar="NODE", absent="all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "faults", nargs="*", metavar="CLASS", help="classes of faults, such as silence nan (default: all)"
-    )
-    parser.add_argument(
-        "--runs", type=int, default=500, help="least number of trials in process (default: %(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of all that is random (default: %(default)s)")
-    parser.add_argument("--modes", nargs="+", default=[], metavar="MODE", help="of ante, interim, post, safe")
-    parser.add_argument(
-        "--arms", type=int, default=1, help="1 that pushes, or 2 that grab and lift, in process (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--interface",
-        choices=SIMULATED_INTERFACES,
-        default=SIMULATED_INTERFACES[0],
-        help="what the controller commands the arms by (default: %(default)s)",
-    )
-    parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
-    parser.add_argument("--list", action="store_true", help="print the classes and end")
-    parser.add_argument("--dds", action="store_true", help="with the real nodes over DDS, one run per CLASS")
-    parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages")
-    parser.add_argument("--node", nargs="+", default=[], metavar="NODE", help="nodes to fuzz (default: all)")
+    add_options(parser, FaultOptions)
     add_domain(parser)
 
 
