@@ -38,10 +38,10 @@ def relative(value, reference, before):
 
 def test_without_friction_it_is_the_frictionless_map(panda):
     q, dq, contact = case(panda, 1, friction=0.0, restitution=0.5)
-    impact = continuous_impact(panda, q, dq, contact)
+    after = continuous_impact(panda, q, dq, contact)
     exact = predict(panda, q, dq, contact, method="frictionless").velocity_after
     # 200 steps per compression; the restitution's end is found to one step.
-    assert relative(impact.velocity_after, exact, dq) < 1e-3
+    assert relative(after, exact, dq) < 1e-3
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -49,10 +49,10 @@ def test_without_friction_it_is_the_frictionless_map(panda):
 def test_exact_coulomb_map_is_the_limit(panda, seed, restitution):
     friction = 0.1 + 0.13 * seed
     q, dq, contact = case(panda, seed, friction=friction, restitution=restitution)
-    impact = continuous_impact(panda, q, dq, contact)
+    after = continuous_impact(panda, q, dq, contact)
     exact = predict(panda, q, dq, contact, method="coulomb").velocity_after
     # The aim for a single impact is 2 % of the jump; 0.5 % leaves it a wide margin.
-    assert relative(impact.velocity_after, exact, dq) < 5e-3
+    assert relative(after, exact, dq) < 5e-3
 
 
 def test_it_converges_as_the_stiffness_grows_and_the_rounding_and_the_step_shrink(panda):
@@ -62,34 +62,14 @@ def test_it_converges_as_the_stiffness_grows_and_the_rounding_and_the_step_shrin
         deviation = []
         for seed in range(3):
             q, dq, contact = case(panda, seed, friction=0.5)
-            impact = continuous_impact(panda, q, dq, contact, settings)
+            after = continuous_impact(panda, q, dq, contact, settings)
             exact = predict(panda, q, dq, contact, method="coulomb").velocity_after
-            deviation.append(relative(impact.velocity_after, exact, dq))
+            deviation.append(relative(after, exact, dq))
         deviations.append(max(deviation))
     # Each refinement is by factors of 100, 100 and 4: the last, of first order, sets the pace.
     assert deviations[1] < 0.5 * deviations[0]
     assert deviations[2] < 0.5 * deviations[1]
     assert deviations[2] < 1e-3
-
-
-def test_impulse_is_in_the_cone_and_explains_the_jump(panda):
-    q, dq, contact = case(panda, 3, friction=0.4)
-    impact = continuous_impact(panda, q, dq, contact)
-    normal, *tangential = contact.axes @ impact.impulse
-    assert np.hypot(*tangential) <= 0.4 * normal * (1.0 + 1e-9)
-    jump = np.linalg.solve(panda.mass_matrix(q), contact_jacobian(panda, q, contact).T @ impact.impulse)
-    # Coriolis torques act for the contact's tens of microseconds, the posture moves by micrometres.
-    assert relative(impact.velocity_after, dq + jump, dq) < 1e-3
-
-
-def test_normal_work_comes_back_by_the_square_of_the_restitution(panda):
-    q, dq, contact = case(panda, 2, friction=0.6, restitution=0.7)
-    impact = continuous_impact(panda, q, dq, contact)
-    speed = 0.5 * (impact.slip[1:, 0] + impact.slip[:-1, 0])
-    work = speed * np.diff(impact.normal_impulse)
-    taken, given = -work[speed < 0.0].sum(), work[speed > 0.0].sum()
-    # First-order accurate at turn and release: one of 200 steps each.
-    assert given / taken == pytest.approx(0.49, abs=0.01)
 
 
 def test_bad_input_is_refused(panda):

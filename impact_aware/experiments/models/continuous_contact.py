@@ -47,31 +47,14 @@ class ContinuousContactSettings:
             raise InvalidInputError("steps", self.steps, "an integer >= 10")
 
 
-@dataclass(frozen=True, eq=False)
-class ContinuousImpact:
-    """One impact in continuous contact.
-
-    Attributes:
-        velocity_after: (n,) When contact has ended, rad/s.
-        impulse: (3,) On the robot, N s, base frame.
-        slip: (k, 3) Relative velocity in contact axes (normal, tangent, tangent) over the steps, m/s.
-        normal_impulse: (k,) Normal impulse so far, N s.
-    """
-
-    velocity_after: Array
-    impulse: Array
-    slip: Array
-    normal_impulse: Array
-
-
 def continuous_impact(
     robot: RobotModel,
     q: ArrayLike,
     dq: ArrayLike,
     contact: Contact,
     settings: ContinuousContactSettings | None = None,
-) -> ContinuousImpact:
-    """Follow one contact of the rigid arm (M + B_theta) with a fixed surface from touch to release.
+) -> Array:
+    """Return the joint velocities (n,), rad/s, after one contact of the rigid arm (M + B_theta) with a fixed surface.
 
     Leapfrog in the normal direction; the stiff friction is implicit. The motors carry the arm's weight.
 
@@ -116,12 +99,9 @@ class _Follower:
         inverse_mass = float((jacobian @ np.linalg.solve(robot.mass_matrix(q), jacobian.T))[0, 0])
         self._step = 0.5 * math.pi / math.sqrt(settings.stiffness * inverse_mass) / settings.steps
         self._largest = 0.0
-        self._impulse = np.zeros(3)
-        self._slip: list[Array] = [jacobian @ dq]
-        self._normal: list[float] = [0.0]
 
-    def follow(self) -> ContinuousImpact:
-        """Step until contact ends."""
+    def follow(self) -> Array:
+        """Step until contact ends; returns the joint velocities then."""
         compressing = True
         for _ in range(_LONGEST * self._settings.steps):
             turned, released = self._advance(self._step, compressing=compressing)
@@ -130,12 +110,7 @@ class _Follower:
                 break
         else:
             raise NoSolutionError("the contact does not end", problem=self._contact)
-        return ContinuousImpact(
-            velocity_after=self._dq,
-            impulse=self._impulse @ self._contact.axes,
-            slip=np.array(self._slip),
-            normal_impulse=np.array(self._normal),
-        )
+        return self._dq
 
     def _advance(self, step: float, *, compressing: bool) -> tuple[bool, bool]:
         """One step, shortened where compression ends: whether that happened, and whether contact has ended."""
@@ -156,12 +131,8 @@ class _Follower:
             step *= float(before[0] / (before[0] - after[0]))
             free = before + step * jacobian @ drift
             force = self._force(delassus, free, pressure, step)
-            after = free + step * delassus @ force
         self._dq = self._dq + step * (response[:, :3] @ force + drift)
         self._q = middle + 0.5 * step * self._dq
-        self._impulse += step * force
-        self._slip.append(after)
-        self._normal.append(float(self._impulse[0]))
         return turned, turned and self._contact.restitution == 0.0
 
     def _kinematics(self, q: Array) -> tuple[Array, float]:

@@ -67,7 +67,7 @@ def coulomb(context: ValidationContext) -> list[Check]:
     exact, fixed, cases = [], [], []
     for index in context.count(context.trials):
         case = friction_case(robot, generator, generator.uniform() * (index % 2))
-        reference = continuous_impact(robot, case.q, case.dq, case.contact).velocity_after
+        reference = continuous_impact(robot, case.q, case.dq, case.contact)
         exact.append(_deviation(robot, case, reference, "coulomb"))
         fixed.append(_deviation(robot, case, reference, "fixed-direction"))
         cases.append(case)
@@ -117,7 +117,7 @@ def _convergence(robot: RobotModel, seed: int, count: int) -> dict[str, float]:
         deviations = []
         for _ in range(count):
             case = friction_case(robot, generator)
-            reference = continuous_impact(robot, case.q, case.dq, case.contact, settings).velocity_after
+            reference = continuous_impact(robot, case.q, case.dq, case.contact, settings)
             deviations.append(_deviation(robot, case, reference, "coulomb"))
         result[f"{stiffness:.0e} N/m\n{rounding:.0e} m/s\n{steps} steps"] = float(np.mean(deviations))
     return result

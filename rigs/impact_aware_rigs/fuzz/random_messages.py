@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import re
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 1e-300, 1e300, -1e300, 5e-324, 1e6, -1e6)
 
@@ -15,7 +16,7 @@ HEADER = 4
 """Bytes of the encapsulation before a serialized message; the second is the byte order."""
 
 LENGTHS = (0, 1, 2, 6, 8, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1)
-"""What is written over a word that may be a length."""
+"""Values that are written over a word that may be a length."""
 
 LARGEST_SINGLE = 3e38
 """A float32 holds a little more."""
@@ -28,30 +29,44 @@ _INTEGERS = {
 }
 """Smallest and largest value by the name of the type."""
 
-_SEQUENCE = re.compile(r"^sequence<([^,>]+)(?:,\s*(\d+))?>$")
-
-_ARRAY = re.compile(r"^(.+)\[(\d+)\]$")
-
 DEEPEST = 4
 """Sequences that lie deeper than so many others are empty: a message must end."""
 
-LONG = 1000
-"""Entries of the long sequences that come now and then."""
+LONG, LONG_OF_MESSAGES = 1000, 50
+"""Entries of the long sequences that come now and then, of numbers and of messages, which take long to make."""
 
-LONG_OF_MESSAGES = 50
-"""The same where the entries are messages themselves, which take long to make."""
 
-Maker = Callable[[], Any]
+class _Kind(NamedTuple):
+    """A field's type.
+
+    Attributes:
+        entry: Type of the entries of a sequence or array; empty for a single value.
+        size: Length of an array, or the bound of a sequence; 0 for none.
+        fixed: Whether it is an array.
+    """
+
+    entry: str
+    size: int
+    fixed: bool
+
+
+@functools.cache
+def _kind(name: str) -> _Kind:
+    if match := re.fullmatch(r"sequence<([^,>]+)(?:,\s*(\d+))?>", name):
+        return _Kind(match.group(1), int(match.group(2) or 0), False)
+    if match := re.fullmatch(r"(.+)\[(\d+)\]", name):
+        return _Kind(match.group(1), int(match.group(2)), True)
+    return _Kind("", 0, False)
 
 
 class RandomMessages:
     """Makes values by the names of field types, and spoils messages that were good.
 
     It knows nothing of ROS: a message is an object whose class says by `get_fields_and_field_types()` what its fields
-    are called and what they hold, as ROS's own do. What makes values of a type is put together once and kept.
+    are called and what they hold, as ROS's own do.
 
     Attributes:
-        generator: Of all that is random; whoever gives the messages to somebody may draw from it too.
+        generator: Source of all that is random; whoever gives the messages to somebody may draw from it too.
     """
 
     def __init__(self, seed: int, make: Callable[[str], Any]) -> None:
@@ -63,12 +78,49 @@ class RandomMessages:
         """
         self.generator = random.Random(seed)
         self._make = make
-        self._makers: dict[tuple[str, int], Maker] = {}
-        self._fields: dict[type, tuple[tuple[str, str, str], ...]] = {}
 
     def value(self, kind: str, depth: int = 0) -> Any:
         """A value of a field type such as `double`, `sequence<string>`, `double[9]` or `geometry_msgs/Point`."""
-        return self._maker(kind, depth)()
+        draw = self.generator.random
+        entry, size, fixed = _kind(kind)
+        if entry:
+            return [self.value(entry, depth + 1) for _ in range(size if fixed else self._length(entry, size, depth))]
+        if kind in ("double", "float64"):
+            return self._float()
+        if kind in ("float", "float32"):
+            value = self._float()
+            return value if abs(value) < LARGEST_SINGLE or not math.isfinite(value) else 0.0
+        if kind in ("boolean", "bool"):
+            return draw() < 0.5
+        if kind in ("octet", "byte"):
+            return bytes((int(draw() * 256),))
+        if kind in _INTEGERS:
+            low, high = _INTEGERS[kind]
+            choice = draw()
+            if choice < 0.5:
+                return min(max(int(choice * 22.0) - 3, low), high)
+            return (low, high, high // 2)[int(draw() * 3)]
+        if kind.startswith("string"):
+            return STRINGS[int(draw() * len(STRINGS))]
+        message = self._make(kind)
+        for name, own in message.get_fields_and_field_types().items():
+            setattr(message, name, self.value(own, depth + 1))
+        return message
+
+    def _length(self, entry: str, bound: int, depth: int) -> int:
+        if depth >= DEEPEST:
+            return 0
+        draw, long = self.generator.random, LONG_OF_MESSAGES if "/" in entry else LONG
+        size = long if depth == 0 and draw() < 0.02 else int(draw() * 9)
+        return min(size, bound) if bound else size
+
+    def _float(self) -> float:
+        choice = self.generator.random()
+        if choice < 0.5:
+            return self.generator.gauss(0.0, 1.0)
+        if choice < 0.8:
+            return SPECIAL_FLOATS[int(self.generator.random() * len(SPECIAL_FLOATS))]
+        return self.generator.gauss(0.0, 1.0) * 10.0 ** self.generator.uniform(-12.0, 12.0)
 
     def spoil(self, message: Any, count: int) -> Any:
         """Replace `count` fields, at any depth, by random ones; the message is changed and returned."""
@@ -77,33 +129,25 @@ class RandomMessages:
         return message
 
     def _spoil_one(self, message: Any) -> None:
-        fields = self._fields_of(message)
+        fields = list(message.get_fields_and_field_types().items())
         if not fields:
             return
         draw = self.generator.random
-        name, kind, entry = fields[int(draw() * len(fields))]
+        name, kind = fields[int(draw() * len(fields))]
         value = getattr(message, name)
+        entries = list(value) if _kind(kind).entry and not _kind(kind).fixed else []
         if hasattr(value, "get_fields_and_field_types") and draw() < 0.8:
             self._spoil_one(value)
-        elif entry and len(value) and hasattr(value[0], "get_fields_and_field_types"):
+        elif entries and hasattr(entries[0], "get_fields_and_field_types"):
             choice = draw()
             if choice < 0.7:
-                self._spoil_one(value[int(draw() * len(value))])
+                self._spoil_one(entries[int(draw() * len(entries))])
             else:
-                setattr(message, name, value[:-1] if choice < 0.85 else [*value, value[0]])
-        elif entry and len(value) and draw() < 0.8:
-            setattr(message, name, self._spoiled_list(list(value), entry))
+                setattr(message, name, entries[:-1] if choice < 0.85 else [*entries, entries[0]])
+        elif entries and draw() < 0.8:
+            setattr(message, name, self._spoiled_list(entries, _kind(kind).entry))
         else:
             setattr(message, name, self.value(kind))
-
-    def _fields_of(self, message: Any) -> tuple[tuple[str, str, str], ...]:
-        """Name and type of each field, and the type of its entries where it is a sequence."""
-        kind = type(message)
-        if kind not in self._fields:
-            types = message.get_fields_and_field_types().items()
-            matches = [(name, own, _SEQUENCE.match(own)) for name, own in types]
-            self._fields[kind] = tuple((name, own, match.group(1) if match else "") for name, own, match in matches)
-        return self._fields[kind]
 
     def _spoiled_list(self, values: list[Any], kind: str) -> list[Any]:
         choice, index = self.generator.random(), self.generator.randrange(len(values))
@@ -117,91 +161,13 @@ class RandomMessages:
             self.generator.shuffle(values)
         return values
 
-    # Makers of values
-
-    def _maker(self, kind: str, depth: int) -> Maker:
-        key = (kind, min(depth, DEEPEST))
-        if key not in self._makers:
-            self._makers[key] = self._new_maker(*key)
-        return self._makers[key]
-
-    def _new_maker(self, kind: str, depth: int) -> Maker:
-        draw = self.generator.random
-        if match := _SEQUENCE.match(kind):
-            return self._sequence_maker(match.group(1), int(match.group(2) or 0), depth)
-        if match := _ARRAY.match(kind):
-            entry, size = self._maker(match.group(1), depth + 1), int(match.group(2))
-            return lambda: [entry() for _ in range(size)]
-        if kind in ("double", "float64"):
-            return self._float
-        if kind in ("float", "float32"):
-            return self._single
-        if kind in ("boolean", "bool"):
-            return lambda: draw() < 0.5
-        if kind in ("octet", "byte"):
-            return lambda: bytes((int(draw() * 256),))
-        if kind in _INTEGERS:
-            return self._integer_maker(*_INTEGERS[kind])
-        if kind.startswith("string"):
-            return lambda: STRINGS[int(draw() * len(STRINGS))]
-        return self._message_maker(kind, depth)
-
-    def _sequence_maker(self, kind: str, bound: int, depth: int) -> Maker:
-        draw = self.generator.random
-        entry = self._maker(kind, depth + 1) if depth < DEEPEST else None
-        long = LONG_OF_MESSAGES if "/" in kind else LONG
-
-        def sequence() -> list[Any]:
-            if entry is None:
-                return []
-            size = long if depth == 0 and draw() < 0.02 else int(draw() * 9)
-            return [entry() for _ in range(min(size, bound) if bound else size)]
-
-        return sequence
-
-    def _integer_maker(self, low: int, high: int) -> Maker:
-        draw, ends = self.generator.random, (low, high, high // 2)
-
-        def integer() -> int:
-            choice = draw()
-            if choice < 0.5:
-                return min(max(int(choice * 22.0) - 3, low), high)
-            return ends[int(draw() * 3)]
-
-        return integer
-
-    def _message_maker(self, kind: str, depth: int) -> Maker:
-        make = self._make
-        types = make(kind).get_fields_and_field_types()
-        fields = [(name, self._maker(own, depth + 1)) for name, own in types.items()]
-
-        def message() -> Any:
-            made = make(kind)
-            for name, field in fields:
-                setattr(made, name, field())
-            return made
-
-        return message
-
-    def _float(self) -> float:
-        choice = self.generator.random()
-        if choice < 0.5:
-            return self.generator.gauss(0.0, 1.0)
-        if choice < 0.8:
-            return SPECIAL_FLOATS[int(self.generator.random() * len(SPECIAL_FLOATS))]
-        return self.generator.gauss(0.0, 1.0) * 10.0 ** self.generator.uniform(-12.0, 12.0)
-
-    def _single(self) -> float:
-        value = self._float()
-        return value if abs(value) < LARGEST_SINGLE or not math.isfinite(value) else 0.0
-
 
 def spoil_bytes(data: bytes, generator: random.Random) -> bytes:
-    """A serialized message with one to three faults: cut off, bits flipped, lengths and numbers replaced, and so on.
+    """Bytes, such as a serialized message, with one to three faults: cut off, flipped bits, other lengths, and so on.
 
     Args:
-        data: The message, its encapsulation first (CDR: OMG DDSI-RTPS 10.5).
-        generator: Of all that is random.
+        data: A message, its encapsulation first (CDR: OMG DDSI-RTPS 10.5), or a file.
+        generator: Source of all that is random.
     """
     spoilt = bytearray(data)
     for _ in range(generator.randrange(1, 4)):
@@ -247,4 +213,4 @@ def _replace_all(data: bytearray, generator: random.Random) -> None:
 
 
 BYTE_FAULTS = (_cut_end, _append, _cut_out, _flip_bits, _overwrite, _swap_byte_order, _replace_all)
-"""What spoils the bytes of a message."""
+"""Faults of the bytes of a message."""
