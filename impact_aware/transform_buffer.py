@@ -247,11 +247,6 @@ class TransformBuffer:
     def _latest_time(self, path: set[str]) -> float:
         return min((self._moving[name].samples[-1][0] for name in path if name in self._moving), default=0.0)
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Every frame that has a parent, and every parent."""
-        return frozenset({*self._parents, *self._parents.values()})
-
 
 def _time_of(sample: tuple[float, pin.SE3]) -> float:
     return sample[0]

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosbags.rosbag2 import StoragePlugin, Writer
@@ -27,6 +26,7 @@ from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 
 STATES = "sensor_msgs/msg/JointState"
@@ -100,10 +100,9 @@ class BagRecorderNode(Node):
         self._now = (lambda: self._stamp) if in_time_of_states else (lambda: clock.now().nanoseconds)
         for expected in self._settings.topics:
             self._expect(expected)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._readiness = Readiness(self)
-        self.create_timer(DISCOVERY_PERIOD, self._discover, clock=steady)
-        self.create_timer(FLUSH_PERIOD, self._flush, clock=steady)
+        steady_timer(self, DISCOVERY_PERIOD, self._discover)
+        steady_timer(self, FLUSH_PERIOD, self._flush)
         self.get_logger().info(f"recording to {path}")
 
     def _expect(self, text: str) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from impact_aware_msgs.msg import ControllerState, Heartbeat
 from rclpy.client import Client
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -31,8 +30,7 @@ from impact_aware.messages.linear_feedback import TYPE as CONTROL_TYPE
 from impact_aware.messages.local_law import TYPE as LAW_TYPE
 from impact_aware.messages.local_law import law_from_message
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.nodes.ros.controller_switch import ComponentSwitch, ControllerSwitch
-from impact_aware.nodes.ros.deactivation import Deactivation, Outcome
+from impact_aware.nodes.ros.controller_switch import ComponentSwitch, ControllerSwitch, Deactivation, Outcome
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.liveness import heartbeat_topic
 from impact_aware.nodes.ros.messages import UndecodableError, decoded, effort_begin, message_class
@@ -40,6 +38,7 @@ from impact_aware.nodes.ros.qos import HEARTBEAT_QOS, LATEST_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import INTERFACES
@@ -92,15 +91,15 @@ class CommandWatchdogNode(Node):
         self._settings = settings
         prefixes = [f"{name}/" for name in settings.arms] or [""]
         limits = _limits(settings.robots, len(prefixes))
-        self._switches: list[Deactivation] = []
+        self.switches: list[Deactivation] = []
         for manager in (f"{prefix}{settings.controller_manager}" for prefix in prefixes if settings.controller_manager):
-            self._switches.append(ControllerSwitch(self, manager, settings.controllers))
-            self._switches += [ComponentSwitch(self, manager, name) for name in settings.hardware_components]
-        if not self._switches and not settings.stop_services:
+            self.switches.append(ControllerSwitch(self, manager, settings.controllers))
+            self.switches += [ComponentSwitch(self, manager, name) for name in settings.hardware_components]
+        if not self.switches and not settings.stop_services:
             expected = "a controller manager or a stop service: without either nothing could be stopped"
             raise InvalidInputError("parameter controller_manager", "nothing, and no stop_services", expected)
         self._stops = [self.create_client(Trigger, name) for name in settings.stop_services]
-        self._watches = [self._watch(prefix, limit) for prefix, limit in zip(prefixes, limits, strict=True)]
+        self.watches = [self._watch(prefix, limit) for prefix, limit in zip(prefixes, limits, strict=True)]
         self.create_subscription(ControllerState, "controller_state", self._on_controller_state, STREAM_QOS)
         self._reason = ""
         self._session, self._count, self._looks = secrets.randbits(63), 0, 0
@@ -110,7 +109,7 @@ class CommandWatchdogNode(Node):
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
-        self.create_timer(LOOK_PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, LOOK_PERIOD, self._look)
         topics = (f"{prefix}{WATCHED_TOPICS[settings.command_interface]}" for prefix in prefixes)
         self.get_logger().info(f"waiting for the first command on {', '.join(map(self.resolve_topic_name, topics))}")
 
@@ -155,27 +154,27 @@ class CommandWatchdogNode(Node):
 
     def _on_controller_state(self, state: ControllerState) -> None:
         if state.mode == ControllerState.MODE_IDLE:
-            for watch in self._watches:
+            for watch in self.watches:
                 watch.end()
 
     def _look(self) -> None:
         now = time.monotonic()
         self._late += now - self._looked > HELD_UP * LOOK_PERIOD
         self._looked = now
-        wrong = [text for watch in self._watches if (text := watch.look(now))]
+        wrong = [text for watch in self.watches if (text := watch.look(now))]
         if wrong and not self._reason:
             self._stop("; ".join(wrong))
-        for switch in self._switches:
+        for switch in self.switches:
             switch.look()
         if self._looks % HEARTBEAT_LOOKS == 0:
             self._beat()
         self._looks += 1
-        self.finished = self._leaving and (bool(self._reason) or not any(watch.begun for watch in self._watches))
+        self.finished = self._leaving and (bool(self._reason) or not any(watch.begun for watch in self.watches))
 
     def _stop(self, reason: str) -> None:
         """Take the controllers off all arms, and stay so until `reset`."""
         self._reason = reason
-        for switch in self._switches:
+        for switch in self.switches:
             switch.deactivate()
         for client in self._stops:
             if client.service_is_ready():
@@ -187,16 +186,17 @@ class CommandWatchdogNode(Node):
         self._diagnostics.report()
 
     def _beat(self) -> None:
-        state, detail = self._state()
+        state, detail = self.state()
         message = Heartbeat(session=self._session, count=self._count & 0xFFFFFFFF, state=state, detail=detail)
         message.header.stamp = self.get_clock().now().to_msg()
         self._heartbeat.publish(message)
         self._count += 1
 
-    def _state(self) -> tuple[int, str]:
+    def state(self) -> tuple[int, str]:
+        """State of its heartbeat, and why it is none of working."""
         if self._reason:
             return Heartbeat.STATE_STOPPED, self._reason
-        lacks = [text for switch in self._switches if (text := switch.lacks())]
+        lacks = [text for switch in self.switches if (text := switch.lacks())]
         lacks += [f"there is no {self._named(client)}" for client in self._stops if not client.service_is_ready()]
         return (Heartbeat.STATE_WAITING, "; ".join(dict.fromkeys(lacks))) if lacks else (Heartbeat.STATE_WORKING, "")
 
@@ -205,9 +205,9 @@ class CommandWatchdogNode(Node):
 
     def _on_reset(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._reason = ""
-        for switch in self._switches:
+        for switch in self.switches:
             switch.forget()
-        for watch in self._watches:
+        for watch in self.watches:
             watch.end()
         response.success, response.message = True, "watching again; the controllers are as they were left"
         self.get_logger().info("reset: watching again")
@@ -219,18 +219,18 @@ class CommandWatchdogNode(Node):
         self._leaving = True
 
     def _status(self) -> Report:
-        state, detail = self._state()
+        state, detail = self.state()
         values: dict[str, object] = {
-            "commands": sum(watch.count for watch in self._watches),
-            "watching": any(watch.begun for watch in self._watches),
+            "commands": sum(watch.count for watch in self.watches),
+            "watching": any(watch.begun for watch in self.watches),
             "stopped": bool(self._reason),
             "late_looks": self._late,
             "looks": self._looks,
         }
-        if self._switches:
-            values["controllers"] = "; ".join(own.said or str(own.outcome) for own in self._switches)
+        if self.switches:
+            values["controllers"] = "; ".join(own.said or str(own.outcome) for own in self.switches)
         if self._reason:
-            off = all(own.outcome is Outcome.OFF for own in self._switches)
+            off = all(own.outcome is Outcome.OFF for own in self.switches)
             return ERROR, f"stopped the arms: {detail}" + ("" if off else ", but not confirmed"), values
         if state == Heartbeat.STATE_WAITING:
             return WARN, detail, values

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 
@@ -13,6 +12,7 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.online import LateEstimate, OnlineEstimation, prediction_error
 from impact_aware.messages.impact_prediction import impact_to_message
 from impact_aware.nodes.ros.messages import ROS
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.records import Impact
 
 PAUSE = 0.001
@@ -31,7 +31,7 @@ class EstimatePublisher:
         self._publisher = publisher
         self._estimation = OnlineEstimation(joint_count, window=window)
         self._predictions: dict[int, Impact] = {}
-        self._timer = node.create_timer(PAUSE, self.finish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(node, PAUSE, self.finish)
         self._timer.cancel()
 
     def add(self, time: float, position: Array) -> None:

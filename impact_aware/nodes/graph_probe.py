@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import JointState
@@ -23,6 +22,7 @@ from impact_aware.nodes.ros.qos import state_qos
 from impact_aware.nodes.ros.qos_match import end_name, qos_gap, why_silent
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.robot import load_profile
 
@@ -53,7 +53,7 @@ class GraphProbeNode(Node):
         self._messages: list[tuple[float, float, tuple[str, ...]]] = []
         self._topic = self.resolve_topic_name(self._settings.joint_states)
         self.create_subscription(JointState, self._topic, self._on_state, state_qos(False, False))
-        self.create_timer(self._settings.seconds, self._print, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, self._settings.seconds, self._print)
 
     def _on_state(self, message: JointState) -> None:
         self._messages.append((time.time(), stamp_seconds(message), tuple(message.name)))

@@ -32,6 +32,7 @@ from impact_aware.messages.impact_event import (
 )
 from impact_aware.messages.impact_prediction import expected_jump, impact_from_message
 from impact_aware.messages.task import task_from_message
+from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
@@ -41,7 +42,6 @@ from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.parameters import described
 from impact_aware.robot import JointOrder
 from impact_aware.task.arms import robot_on_base
@@ -97,14 +97,14 @@ class ImpactDetectorNode(Node):
         self._waiting, self._noise = settings.base_from_task, 0.0
         self._tuning = load_parameters(settings.tuning, settings.detector) if settings.tuning else {}
         self._noise_samples: list[np.ndarray] | None = [] if settings.measure_noise and not settings.tuning else None
-        self._watch: ImpactWatch | None = None
+        self.watch: ImpactWatch | None = None
         self._messages: dict[int, ImpactEventMessage] = {}
         self._seen: dict[str, tuple[int, int]] = {}
         self._counts = dict.fromkeys(WatchEventKind, 0)
         self._refused: Counter[str] = Counter()
         self._normal: np.ndarray | None = None
         if settings.joints:
-            self._watch = self._make_watch(len(settings.joints))
+            self.watch = self._make_watch(len(settings.joints))
         self._order = JointOrder(settings.joints)
         self._publisher = self.create_publisher(ImpactEventMessage, "impacts", EVENT_QOS)
         self._lockstep = LockstepReporter(self, settings.lockstep)
@@ -142,15 +142,15 @@ class ImpactDetectorNode(Node):
         if self._waiting or not source.stamped:
             self._lockstep.report(stamp)
             return
-        if self._watch is None:
+        if self.watch is None:
             self._order = JointOrder(source.joint_names)
-            self._watch = self._make_watch(len(source.joint_names))
+            self.watch = self._make_watch(len(source.joint_names))
         velocity = source.velocity if source.velocity_measured else None
         sample = JointSample(source.time, source.position, velocity, source.effort)
         if self._noise_samples is not None:
             self._measure_noise(sample)
         else:
-            for known in self._watch.update(sample):
+            for known in self.watch.update(sample):
                 self._publish(known)
         self._lockstep.report(stamp)
 
@@ -165,7 +165,7 @@ class ImpactDetectorNode(Node):
         if noise > self._settings.position_noise:
             self.get_logger().info(f"allowing for a position noise of {noise:.1e} rad besides the encoder's steps")
             self._noise = noise
-            self._watch = self._make_watch(len(sample.position), noise)
+            self.watch = self._make_watch(len(sample.position), noise)
 
     def _publish(self, known: WatchEvent) -> None:
         """Publish what became known, and log it."""
@@ -201,7 +201,7 @@ class ImpactDetectorNode(Node):
 
     def _on_prediction(self, message: ImpactPrediction) -> None:
         wanted = (ImpactPrediction.SOURCE_LOOK_AHEAD, ImpactPrediction.SOURCE_AT_IMPACT)
-        if self._watch is None or message.source not in wanted or not self._order.joint_names:
+        if self.watch is None or message.source not in wanted or not self._order.joint_names:
             return
         if not self._settings.expectation:
             return
@@ -210,7 +210,7 @@ class ImpactDetectorNode(Node):
             return
         expected = expected_jump(impact_from_message(message), self._order)
         if expected is not None:
-            self._watch.expect(expected)
+            self.watch.expect(expected)
         elif message.valid:
             self._refused["prediction not usable"] += 1
 
@@ -227,8 +227,8 @@ class ImpactDetectorNode(Node):
             return
         if own is not None and self._settings.follow_task and self._settings.normal:
             self._normal = np.array(own["normal"])
-            if self._watch is not None:
-                self._watch.face(self._normal)
+            if self.watch is not None:
+                self.watch.face(self._normal)
 
     def _stand(self, rpy: Sequence[float]) -> None:
         """The task has the base there: gravity in the model is as it stands."""
@@ -239,20 +239,20 @@ class ImpactDetectorNode(Node):
         if not self._settings.robot:
             return
         self._robot = robot_on_base(self._settings.robot, rpy)
-        if self._watch is not None:
-            sequence = self._watch.sequence
-            self._watch = self._make_watch(self._watch.detector.joint_count, self._noise)
-            self._watch.sequence = sequence
+        if self.watch is not None:
+            sequence = self.watch.sequence
+            self.watch = self._make_watch(self.watch.detector.joint_count, self._noise)
+            self.watch.sequence = sequence
 
     def _on_other_impact(self, topic: str, message: ImpactEventMessage) -> None:
         # A repeat only adds a meaning to an impact that was counted before.
         seen = (message.sequence, message.stamp_detected.sec * 10**9 + message.stamp_detected.nanosec)
-        if message.kind != CONTACT_MADE or self._seen.get(topic) == seen or not self._watch:
+        if message.kind != CONTACT_MADE or self._seen.get(topic) == seen or not self.watch:
             return
         if not self._settings.completion:
             return
         self._seen[topic] = seen
-        self._watch.notify_other(event_from_message(message))
+        self.watch.notify_other(event_from_message(message))
 
     def _status(self) -> Report:
         source, quality = self._source, self._source.quality
@@ -260,9 +260,9 @@ class ImpactDetectorNode(Node):
         values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}
         values |= refusals(self._refused)
         values |= {f"events: {kind.value}": count for kind, count in self._counts.items()}
-        if self._watch is not None:
-            values |= {f"samples: {name}": n for name, n in dataclasses.asdict(self._watch.detector.drops).items()}
-            values["withheld: ringing"] = self._watch.withheld
+        if self.watch is not None:
+            values |= {f"samples: {name}": n for name, n in dataclasses.asdict(self.watch.detector.drops).items()}
+            values["withheld: ringing"] = self.watch.withheld
         if self._waiting:
             return WARN, NOT_KNOWN, values
         trouble = source.trouble()

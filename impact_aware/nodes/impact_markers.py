@@ -12,7 +12,6 @@ import pinocchio as pin
 from geometry_msgs.msg import TransformStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
@@ -37,6 +36,7 @@ from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.records.impact import DRAWN, Impact
 from impact_aware.robot import RobotModel
@@ -141,7 +141,7 @@ class ImpactMarkersNode(Node):
         self._twins = TwinWatch(self)
         self._readiness = Readiness(self)
         # Wall time: a paused replay is drawn too.
-        self.create_timer(1.0 / settings.rate, self._draw, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, 1.0 / settings.rate, self._draw)
         self._diagnostics = DiagnosticsReporter(self, self._status)
 
     def _on_robot(self, robot: RobotModel) -> None:

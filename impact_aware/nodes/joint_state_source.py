@@ -1,10 +1,12 @@
-"""joint_states of one arm, picked by name into preallocated arrays, with everything unusable counted and said once."""
+"""joint_states: read by name into preallocated arrays, in which order within one process, and the latest ones kept."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -15,21 +17,19 @@ from sensor_msgs.msg import JointState
 from impact_aware.detection import InputMonitor, InputQuality, JointSample
 from impact_aware.detection.input_monitor import RATE_TOLERANCE
 from impact_aware.messages.joint_state import JointStateLayout, learn_layout
-from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
+from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, stamp_seconds
 from impact_aware.nodes.ros.messages import UndecodableError, decoded
 from impact_aware.nodes.ros.qos import state_qos
 from impact_aware.nodes.ros.qos_match import PATIENCE, why_silent
-from impact_aware.nodes.serving_order import ServingOrder
 from impact_aware.robot.joint_reader import JointReader
+from impact_aware.task.arms import Arm
+from impact_aware.task.last_touch import Touch
 
 JUDGE_SAMPLES = 500
 """Messages after which the source is judged again."""
 
 JUDGE_PERIOD = 2.0
 """The same as a time, s, for a slow source."""
-
-ORDER: ServingOrder | None = None
-"""Of the readers of this process; None where a process has one node."""
 
 DRIVER = "the robot's driver"
 
@@ -50,6 +50,80 @@ WARN_PERIOD = 5.0
 
 QUALITY_WARN_PERIOD = 60.0
 """Shortest time between two warnings of what is wrong with the source, which may stay so for hours, s."""
+
+KEPT = 64
+"""States of each arm: the event of an impact comes some 5 to 20 ms after it."""
+
+_DIFFERENCED = 2
+"""States that give a velocity where they have none."""
+
+Read = Callable[[bytes], None]
+
+
+class ServingOrder:
+    """Serves one reader of each topic, the controller, before the others of its process.
+
+    DDS hands a state to the readers of a process in an order of its own.
+    """
+
+    def __init__(self) -> None:
+        """Nobody reads anything yet."""
+        self._turns: dict[str, _Turn] = {}
+
+    def join(self, topic: str, read: Read, *, first: bool) -> Read:
+        """What to call with each serialized message, which begins with a stamp, in place of `read`."""
+        turn = self._turns.setdefault(topic, _Turn())
+        turn.led = turn.led or first
+        return partial(turn.lead if first else turn.follow, read)
+
+
+class _Turn:
+    """Of one topic: readers that came too early wait, no longer than until the next message of their own.
+
+    Attributes:
+        led: Whether there is a first reader.
+    """
+
+    def __init__(self) -> None:
+        self.led = False
+        self._served = (0, 0)
+        self._waiting: list[tuple[Read, bytes]] = []
+
+    def lead(self, read: Read, message: bytes) -> None:
+        self._served = _stamp(message)
+        try:
+            read(message)
+        finally:
+            self._serve_waiting()
+
+    def follow(self, read: Read, message: bytes) -> None:
+        if not self.led:
+            read(message)
+            return
+        if any(own is read for own, _ in self._waiting):
+            # The first reader has not got the last message: it keeps only the newest.
+            self._serve_waiting()
+        if _stamp(message) > self._served:
+            self._waiting.append((read, message))
+        else:
+            read(message)
+
+    def _serve_waiting(self) -> None:
+        while self._waiting:
+            read, message = self._waiting.pop(0)
+            read(message)
+
+
+def _stamp(message: bytes) -> tuple[int, int]:
+    """Seconds and nanoseconds; that of a message too short for one is older than all."""
+    if len(message) < STAMP_OFFSET + STAMP.size:
+        return (-1, 0)
+    whole, nanoseconds = STAMP.unpack_from(message, STAMP_OFFSET)
+    return whole, nanoseconds
+
+
+ORDER: ServingOrder | None = None
+"""Of the readers of this process; None where a process has one node."""
 
 
 class JointStateSource(JointReader):
@@ -217,3 +291,39 @@ class JointStateSource(JointReader):
             self._node.get_logger().warning(
                 f"joint_states: {quality.reason}{hint}", throttle_duration_sec=QUALITY_WARN_PERIOD
             )
+
+
+class RecentStates:
+    """The last states of several arms, kept serialized and read only when an impact asks for them."""
+
+    def __init__(self, node: Node, arms: Sequence[Arm]) -> None:
+        """Subscribe for a node."""
+        self._arms = tuple(arms)
+        self._kept: list[deque[bytes]] = [deque(maxlen=KEPT) for _ in arms]
+        for index, arm in enumerate(self._arms):
+            keep = partial(self.keep, index)
+            node.create_subscription(JointState, arm.topic("joint_states"), keep, state_qos(False), raw=True)
+
+    def keep(self, index: int, serialized: bytes) -> None:
+        """A state of an arm, as it came."""
+        self._kept[index].append(serialized)
+
+    def before(self, index: int, time: float) -> Touch | None:
+        """The last state of an arm before a time, s; None where there is none that can be used."""
+        earlier: list[JointState] = []
+        for serialized in reversed(self._kept[index]):
+            try:
+                message = decoded(serialized, JointState)
+            except UndecodableError:
+                continue
+            if stamp_seconds(message) < time:
+                earlier.append(message)
+            if len(earlier) == _DIFFERENCED:
+                break
+        reader, taken = JointReader(self._arms[index].robot.joint_names), 0
+        for message in reversed(earlier):
+            state = message.name, message.position, message.velocity, message.effort
+            taken += not reader.take(stamp_seconds(message), *state)
+        if not taken or not (reader.velocity_measured or taken == _DIFFERENCED):
+            return None
+        return Touch(reader.time, reader.position.copy(), reader.velocity.copy())

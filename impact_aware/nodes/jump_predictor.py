@@ -27,6 +27,7 @@ from impact_aware.messages.impact_prediction import INERTIA_NAMES, impact_to_mes
 from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.stamps import seconds
 from impact_aware.messages.task import task_from_message
+from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.estimate_publisher import EstimatePublisher
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
@@ -40,7 +41,6 @@ from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.records import Impact
 from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.robot.plausible import check_state
@@ -78,7 +78,7 @@ class JumpPredictorNode(Node):
         self._base = base_poses(settings.base, ["the arm"])[0] if settings.base else pin.SE3.Identity()
         self._upright = robot.prefixed(settings.joint_prefix)
         self._robot = robot = self._upright.tilted(self._base.rotation)
-        self._predictor = settings.predictor(robot)
+        self.predictor = settings.predictor(robot)
         self._names = list(robot.joint_names)
         self._request_order = JointOrder(robot.joint_names)
         self._event_order = JointOrder(robot.joint_names)
@@ -86,10 +86,11 @@ class JumpPredictorNode(Node):
         if settings.estimation:
             self._estimates = EstimatePublisher(self, self._publisher, robot.n, settings.estimation_window or None)
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
-        self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse, self._base.rotation[2])
-        self._object.shape = self._predictor.shape
+        up = self._base.rotation[2]
+        self.object_poses = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse, up)
+        self.object_poses.shape = self.predictor.shape
         if settings.task_frame:
-            self._object.frames.know(settings.task_frame, robot.base_frame, self._base)
+            self.object_poses.frames.know(settings.task_frame, robot.base_frame, self._base)
         follows = settings.base_from_task or (settings.follow_task and settings.object_mass)
         for topic in task_topics(self.get_namespace()) if follows else ():
             self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
@@ -101,7 +102,7 @@ class JumpPredictorNode(Node):
 
     def _on_object(self, seen: ObjectPose) -> None:
         place, turn = np.array(seen.pose.translation), np.array(seen.pose.rotation)
-        self._predictor.see_object(place, seen.covariance, turn, seen.velocity, seen.time, seen.swing)
+        self.predictor.see_object(place, seen.covariance, turn, seen.velocity, seen.time, seen.swing)
 
     def _on_task(self, message: TaskMessage) -> None:
         """Predict for this task from now on, if an arm of it is this one."""
@@ -116,14 +117,14 @@ class JumpPredictorNode(Node):
                 self._take_object(entries, number)
             self._stand(base_placement(own), task.frame)
             self._waiting = False
-            if entries is not None and not self._object.seen:
-                self._predictor.see_object(np.array(entries["object_position"]))
+            if entries is not None and not self.object_poses.watch.seen:
+                self.predictor.see_object(np.array(entries["object_position"]))
         except ImpactAwareError as error:
             self._refuse("task not usable", f"a task: {error}")
 
     def _take_object(self, entries: dict[str, Any], number: int) -> None:
         """What is hit, with what, is that of the task of this number, by its `contact_parameters`."""
-        self._predictor.set_object(
+        self.predictor.set_object(
             entries["object_mass"],
             shape_named(
                 entries.get("object_shape", Box.name),
@@ -137,7 +138,7 @@ class JumpPredictorNode(Node):
             pad_half_sizes=entries.get("pad_half_sizes", np.zeros(3)),
             table_friction=entries.get("table_friction"),
         )
-        self._object.shape = self._predictor.shape
+        self.object_poses.shape = self.predictor.shape
         self._task_number, self._object_name = number, entries["object_name"]
 
     def _stand(self, base: pin.SE3, frame: str) -> None:
@@ -145,9 +146,9 @@ class JumpPredictorNode(Node):
         if base.isApprox(self._base):
             return
         self._base, self._robot = base, self._upright.tilted(base.rotation)
-        self._predictor.stand(self._robot)
-        self._object.stand(base.rotation[2])
-        self._object.frames.know(frame, self._robot.base_frame, base)
+        self.predictor.stand(self._robot)
+        self.object_poses.stand(base.rotation[2])
+        self.object_poses.frames.know(frame, self._robot.base_frame, base)
         # Adding 0 turns -0 into 0.
         place = ", ".join(f"{number:.4g}" for number in base.translation.round(6) + 0.0)
         self.get_logger().info(f"the task has the base at [{place}] m in {frame}")
@@ -166,7 +167,7 @@ class JumpPredictorNode(Node):
 
     def _look_ahead(self, source: JointStateSource) -> None:
         velocity = source.velocity.copy()
-        approach = self._predictor.look_ahead(source.position, velocity, self._settings.look_ahead_horizon, source.time)
+        approach = self.predictor.look_ahead(source.position, velocity, self._settings.look_ahead_horizon, source.time)
         if approach is not None:
             self._publish("look_ahead", source.time, approach.position, velocity, approach.time_to_impact)
 
@@ -197,7 +198,7 @@ class JumpPredictorNode(Node):
         try:
             self._check_base()
             met = time + time_to_impact
-            prediction = self._predictor.predict(position, velocity, spread=source != "look_ahead", time=met)
+            prediction = self.predictor.predict(position, velocity, spread=source != "look_ahead", time=met)
             impact = self._impact(prediction, position, **about)
             self._predicted += 1
         except ImpactAwareError as error:
@@ -236,7 +237,7 @@ class JumpPredictorNode(Node):
     def _answer(self, request: PredictPostImpact.Request, response: PredictPostImpact.Response) -> None:
         """Fill in what the request has asked for."""
         self._check_base()
-        predictor = self._predictor
+        predictor = self.predictor
         position, velocity = self._requested_state(request)
         prediction = predictor.predict(
             position,
@@ -259,7 +260,7 @@ class JumpPredictorNode(Node):
             raise InvalidInputError("base", "nothing", f"that of a task: {NOT_KNOWN}")
 
     def _requested_contact(self, request: PredictPostImpact.Request) -> Contact:
-        configured = self._predictor.contact
+        configured = self.predictor.contact
         own = request.has_friction or request.has_restitution or request.contact_frame
         if not (own or len(request.normal) or len(request.offset)):
             return configured
@@ -303,7 +304,7 @@ class JumpPredictorNode(Node):
         values: dict[str, object] = {"method": self._settings.method, "received": source.received}
         values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}
         values |= {"predicted": self._predicted, "unpredicted": self._unpredicted}
-        values |= refusals(self._refused) | self._object.values()
+        values |= refusals(self._refused) | self.object_poses.values()
         if self._refused.total() > self._refused[REQUEST]:
             return WARN, "refused what can't be used", values
         if self._waiting:

@@ -20,6 +20,7 @@ from std_msgs.msg import Float64MultiArray
 from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
 from impact_aware.control.effort_relay import EffortRelay
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.nodes.bases import NOT_KNOWN, TaskBases
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
@@ -29,7 +30,6 @@ from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.task_bases import NOT_KNOWN, TaskBases
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
 from impact_aware.task.arms import single_arm

@@ -12,12 +12,12 @@ from functools import partial
 
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import Heartbeat, StepDone
-from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 
 from impact_aware.nodes.ros.liveness import HeartbeatSender, HeartbeatWatch, heartbeat_topic, tells_of_death
 from impact_aware.nodes.ros.qos import LATEST_QOS, STEP_DONE_QOS
+from impact_aware.nodes.ros.timers import steady_timer
 
 TOPIC = "step_done"
 
@@ -75,7 +75,7 @@ class LockstepGate:
         for name in self.participants:
             topic = heartbeat_topic(f"{name}/{TOPIC}")
             node.create_subscription(Heartbeat, topic, partial(self._on_beat, name), LATEST_QOS)
-        node.create_timer(LOOK_PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, LOOK_PERIOD, self._look)
 
     @property
     def complete(self) -> bool:

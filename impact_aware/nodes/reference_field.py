@@ -31,9 +31,9 @@ from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import stamp_seconds, write_stamp
 from impact_aware.messages.task import task_to_message
-from impact_aware.nodes.base_lookup import BaseLookup
-from impact_aware.nodes.object_poses import ObjectPoses, object_pose_settings
-from impact_aware.nodes.recent_states import RecentStates
+from impact_aware.nodes.bases import BaseLookup
+from impact_aware.nodes.joint_state_source import RecentStates
+from impact_aware.nodes.object_poses import ObjectPoses, ObjectPoseSettings
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.frames import Frames
 from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
@@ -126,9 +126,9 @@ class ReferenceFieldNode(Node):
         self.create_service(SetTask, "set_task", self._on_set_task)
         self._twins = TwinWatch(self)
         self._heartbeat = HeartbeatSender(self, ["reference_field"])
-        self._readiness = Readiness(self, no_motion=self._no_motion)
+        self._readiness = Readiness(self, no_motion=self.no_motion)
         self._diagnostics = DiagnosticsReporter(self, self._status)
-        self._frames, self._seeing = Frames(self), object_pose_settings(self)
+        self._frames, self._seeing = Frames(self), load_settings(self, ObjectPoseSettings)
         task = self._load(settings.task)
         self._bases = BaseLookup(self, self._frames, task, settings.base_tolerance, self._seeing.tf_base_frame)
         self._bases.find(self._start)
@@ -141,32 +141,32 @@ class ReferenceFieldNode(Node):
     def _start(self, task: Task) -> None:
         """Publish task and field, as it is known where the bases stand."""
         settings = self._settings
-        self._arms = arms_of_task(task, settings.robot)
-        self._object_publishers, several = [], len(self._arms) > 1
-        self._recent = RecentStates(self, self._arms) if several else None
-        self._live = LiveField(
+        self.arms = arms_of_task(task, settings.robot)
+        self._object_publishers, several = [], len(self.arms) > 1
+        self._recent = RecentStates(self, self.arms) if several else None
+        self.live = LiveField(
             task,
-            self._arms,
+            self.arms,
             state_before=self._recent.before if self._recent else None,
         )
-        frames = frame_names(task, self._arms)
-        for index, arm in enumerate(self._arms):
+        frames = frame_names(task, self.arms)
+        for index, arm in enumerate(self.arms):
             self.create_subscription(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index), EVENT_QOS)
             jumps = partial(self._on_prediction, index)
             self.create_subscription(ImpactPrediction, arm.topic("predicted_jumps"), jumps, EVENT_QOS)
             if several:
                 self._object_publishers.append(self.create_publisher(PoseStamped, arm.topic("object_pose"), 10))
         self._common_publisher = self.create_publisher(ImpactPrediction, "common_jumps", EVENT_QOS) if several else None
-        self._object = ObjectPoses(
+        self.object_poses = ObjectPoses(
             self, frames, self._on_object, self._refuse, frames=self._frames, settings=self._seeing
         )
-        self._object.shape = task.object.solid
+        self.object_poses.shape = task.object.solid
         if frames == (task.frame,) and not several and not any(self._bases.names):
-            self._object.frames.know(task.frame, self._arms[0].robot.base_frame, self._arms[0].base)
+            self.object_poses.frames.know(task.frame, self.arms[0].robot.base_frame, self.arms[0].base)
         self._started = True
         self._publish_task()
         self.get_logger().info(f"field for task {task.name}")
-        for arm in self._arms:
+        for arm in self.arms:
             if not link_shapes(arm.robot):
                 why = "its URDF has no collision geometry that is installed"
                 self.get_logger().warning(f"links of {arm.robot.name} are not kept from the object: {why}")
@@ -174,24 +174,24 @@ class ReferenceFieldNode(Node):
     def _status(self) -> Report:
         if not self._started:
             return WARN, f"no motion may begin: {self._bases.problem}", {"task": self._settings.task}
-        refused, live = self._refused.total(), self._live
+        refused, live = self._refused.total(), self.live
         values: dict[str, object] = {"task": live.task.name, "task_number": live.task_number}
         values |= {"revision": live.field.revision, "refused": refused, "impacts_elsewhere": live.elsewhere}
-        values |= refusals(self._refused) | self._object.values()
-        if why := self._no_motion():
+        values |= refusals(self._refused) | self.object_poses.values()
+        if why := self.no_motion():
             return WARN, f"no motion may begin: {why}", values
         implausible = refused > self._refused[REQUEST]
         return (WARN, "refused what can't be true", values) if implausible else (OK, "field published", values)
 
     def _message(self) -> ReferenceFieldMessage:
-        return field_to_message(self._live.field, self._time, ROS)
+        return field_to_message(self.live.field, self._time, ROS)
 
     def _publish(self) -> None:
         self._publisher.publish(self._message())
 
     def _publish_task(self) -> None:
         """The task before its field: who follows both has no field of a task that it does not know."""
-        live = self._live
+        live = self.live
         self._task_publisher.publish(task_to_message(live.task, live.task_number, self._time, ROS))
         self._publish()
 
@@ -203,18 +203,18 @@ class ReferenceFieldNode(Node):
         self._publish_object(seen)
         if not self._settings.use_object_pose:
             return
-        if self._live.move_object(seen.pose, seen.velocity, seen.time, seen.swing):
+        if self.live.move_object(seen.pose, seen.velocity, seen.time, seen.swing):
             self._publish()
 
-    def _no_motion(self) -> str:
+    def no_motion(self) -> str:
         """Why no motion may begin towards the object."""
         if not self._started or self._bases.problem:
             return self._bases.problem
-        return self._object.refusal() if self._settings.use_object_pose else ""
+        return self.object_poses.refusal() if self._settings.use_object_pose else ""
 
     def _publish_object(self, seen: ObjectPose) -> None:
         """Where the object is in the frame of each arm's base."""
-        for arm, publisher in zip(self._arms, self._object_publishers, strict=False):
+        for arm, publisher in zip(self.arms, self._object_publishers, strict=False):
             own = PoseStamped()
             write_stamp(own.header.stamp, seen.time)
             own.header.frame_id = arm.robot.base_frame
@@ -228,11 +228,11 @@ class ReferenceFieldNode(Node):
         self.get_logger().warning(f"refused {what}", throttle_duration_sec=2.0)
 
     def _on_impact(self, index: int, message: ImpactEvent) -> None:
-        if message.kind != CONTACT_MADE or self._live.has_hit(index):
+        if message.kind != CONTACT_MADE or self.live.has_hit(index):
             return
         event = event_from_message(message)
         try:
-            taken = self._live.take_impact(index, event, message.joint_names, message.sequence, message.arm)
+            taken = self.live.take_impact(index, event, message.joint_names, message.sequence, message.arm)
         except ImpactAwareError as error:
             self._refuse("impact not usable", f"an impact: {error}")
             return
@@ -249,14 +249,14 @@ class ReferenceFieldNode(Node):
         if self._common_publisher is None:
             return
         try:
-            for impact in self._live.common_impact():
+            for impact in self.live.common_impact():
                 self._common_publisher.publish(impact_to_message(impact, ROS))
         except ImpactAwareError as error:
             self.get_logger().warning(f"no prediction of the common impact: {error}")
 
     def _on_prediction(self, index: int, message: ImpactPrediction) -> None:
         try:
-            if self._live.take_prediction(index, impact_from_message(message)):
+            if self.live.take_prediction(index, impact_from_message(message)):
                 self._publish()
         except ImpactAwareError as error:
             self._refuse("prediction implausible", f"a prediction: {error}")
@@ -267,8 +267,8 @@ class ReferenceFieldNode(Node):
             task = self._bases.placed(self._load(self._requested_task(request), _changes(request)))
             if request.has_impact_speed:
                 task = task.with_impact_speed(request.impact_speed)
-            self._live.set_task(task)
-            self._object.shape = task.object.solid
+            self.live.set_task(task)
+            self.object_poses.shape = task.object.solid
         except ImpactAwareError as error:
             self._refused[REQUEST] += 1
             response.message = str(error)

@@ -14,7 +14,6 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
-from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import Trigger
 
@@ -27,8 +26,9 @@ from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.arm_commands import arm_commands
 from impact_aware.nodes.arm_connections import ArmConnections
+from impact_aware.nodes.bases import NOT_KNOWN, TaskBases
 from impact_aware.nodes.control_report import ControlReport
-from impact_aware.nodes.controller_settings import Settings
+from impact_aware.nodes.controller_settings import RunTimeGains, Settings
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
@@ -38,8 +38,7 @@ from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.run_time_gains import RunTimeGains
-from impact_aware.nodes.task_bases import NOT_KNOWN, TaskBases
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.task.arms import Arm, check_bases, check_names
 
 WATCHDOG_PERIOD = 0.02
@@ -67,18 +66,17 @@ class RsControllerNode(SteadyLifecycleNode):
         self._settings = load_settings(self, Settings)
         self._gains = RunTimeGains(self)
         self._bases = TaskBases(self, self._settings.bases_from_task)
-        self._arms: tuple[Arm, ...] = ()
-        self._session: ControlSession | None = None
+        self.arms: tuple[Arm, ...] = ()
+        self.session: ControlSession | None = None
         self._given_up = False
         self._cold = True
         self._seen = (Mode.IDLE, False, False)
         self._simulated_time = False
         self._complaint = self._waiting_for = ""
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._watchdog = self.create_timer(WATCHDOG_PERIOD, self._watch, clock=steady)
-        self._rival_watch = self.create_timer(RIVAL_PERIOD, self._look_for_rivals, clock=steady)
-        self._autostart = self.create_timer(AUTOSTART_PERIOD, self._start_by_itself, clock=steady)
-        self._readiness = Readiness(self, busy=lambda: self._session is not None and self._session.active)
+        self._watchdog = steady_timer(self, WATCHDOG_PERIOD, self._watch)
+        self._rival_watch = steady_timer(self, RIVAL_PERIOD, self._look_for_rivals)
+        self._autostart = steady_timer(self, AUTOSTART_PERIOD, self._start_by_itself)
+        self._readiness = Readiness(self, busy=lambda: self.session is not None and self.session.active)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         if not self._settings.autostart:
             self._autostart.cancel()
@@ -87,7 +85,7 @@ class RsControllerNode(SteadyLifecycleNode):
     @property
     def finished(self) -> bool:
         """Whether the process may end."""
-        return self._given_up or (self._session is not None and self._session.rest.finished)
+        return self._given_up or (self.session is not None and self.session.rest.finished)
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the robots, prepare the session, subscribe."""
@@ -95,9 +93,9 @@ class RsControllerNode(SteadyLifecycleNode):
         self.mark()
         try:
             bases = self._bases.numbers(settings.arms or [settings.arm], settings.bases)
-            self._arms = settings.make_arms(self.get_namespace(), bases)
+            self.arms = settings.make_arms(self.get_namespace(), bases)
             check_laws(settings.law_rate, settings.law_validity)
-            self._commands = arm_commands(self, self._arms, settings)
+            self._commands = arm_commands(self, self.arms, settings)
         except ImpactAwareError as error:
             self.destroy_since_mark()
             return self._refuse(f"can't configure: {error}")
@@ -105,7 +103,7 @@ class RsControllerNode(SteadyLifecycleNode):
         self._lockstep = LockstepReporter(self, settings.lockstep)
         self._upstream = Upstream(self, self._on_upstream_lost, settings.upstream_timeout)
         # Events before states: what became known with a state is acted upon with the next one.
-        for index, arm in enumerate(self._arms):
+        for index, arm in enumerate(self.arms):
             self._upstream.listen(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index))
             # Only its publisher's life matters here, so nobody deserializes these messages.
             self._upstream.listen(ImpactPrediction, arm.topic("predicted_jumps"), lambda serialized: None, raw=True)
@@ -121,14 +119,14 @@ class RsControllerNode(SteadyLifecycleNode):
                 first=True,
                 lowest_rate=LOWEST_RATE,
             )
-            for index, arm in enumerate(self._arms)
+            for index, arm in enumerate(self.arms)
         ]
         session = ControlSession(
-            [arm.robot for arm in self._arms],
+            [arm.robot for arm in self.arms],
             self._gains.parameters,
-            bases=[arm.base for arm in self._arms],
+            bases=[arm.base for arm in self.arms],
             readers=sources,
-            topics=[arm.topic("joint_states") for arm in self._arms],
+            topics=[arm.topic("joint_states") for arm in self.arms],
             state_timeout=settings.state_timeout,
             completion=TaskCompletion(goal_tolerance=settings.goal_tolerance, give_up=settings.give_up),
             send=self._commands.send,
@@ -139,13 +137,13 @@ class RsControllerNode(SteadyLifecycleNode):
         link = WatchdogLink(self, settings.watchdog_timeout, self._on_watchdog) if settings.watchdog else None
         reach = self._commands, self._readiness, self._upstream, link
         required = settings.joint_order_required
-        self._connections = ArmConnections(self, self._arms, session, sources, *reach, order_required=required)
-        self._report = ControlReport(self, session, self._arms, sources, settings.state_decimation)
+        self.connections = ArmConnections(self, self.arms, session, sources, *reach, order_required=required)
+        self._report = ControlReport(self, session, self.arms, sources, settings.state_decimation)
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/start", self._on_start)
-        self._session = self._gains.session = session
-        names = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in self._arms)
+        self.session = self._gains.session = session
+        names = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in self.arms)
         self.get_logger().info(f"configured for {names}: watching, nothing is commanded")
         return TransitionCallbackReturn.SUCCESS
 
@@ -162,56 +160,56 @@ class RsControllerNode(SteadyLifecycleNode):
         """Refuse a transition with a sentence for the log and the diagnostics."""
         if complaint != self._complaint:  # `autostart` tries again ten times a second.
             self.get_logger().error(complaint)
-            if self._session is not None:
+            if self.session is not None:
                 self._report.end(complaint)
         self._complaint = complaint
         return TransitionCallbackReturn.FAILURE
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the arms to rest, then stop commanding."""
-        if self._session is not None:
-            self._session.stop()
+        if self.session is not None:
+            self.session.stop()
         return super().on_deactivate(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the arms to rest, then stop commanding for good."""
         self._autostart.cancel()
-        if self._session is not None:
-            self._session.stop()
+        if self.session is not None:
+            self.session.stop()
         return super().on_shutdown(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the session and all its topics; refused while the arms are still brought to rest."""
-        if self._session is not None and self._session.active:
+        if self.session is not None and self.session.active:
             return self._refuse("can't clean up: the arms are still being brought to rest")
         self._autostart.cancel()
-        self._connections.close()
-        self._session = self._gains.session = None
+        self.connections.close()
+        self.session = self._gains.session = None
         self._seen, self._cold, self._complaint = (Mode.IDLE, False, False), True, ""
         self.destroy_since_mark()
         return super().on_cleanup(state)
 
     def _start_by_itself(self) -> None:
-        session = self._session
+        session = self.session
         if session is None:
             if self._bases.known() and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
                 self._given_up = True
         elif not session.active:
-            self._waiting_for = self._connections.refusal()
+            self._waiting_for = self.connections.refusal()
             if not self._waiting_for:
                 self.trigger_activate()
             else:
                 self.get_logger().info(f"waiting to begin: {self._waiting_for}", throttle_duration_sec=10.0)
-        if self._session is not None and self._session.active:
+        if self.session is not None and self.session.active:
             self._autostart.cancel()
 
     def _begin(self) -> str:
         """Begin the motion; returns why it can't, empty when it did."""
-        refusal = "not configured" if self._session is None else self._connections.refusal()
-        if refusal or self._session is None:
+        refusal = "not configured" if self.session is None else self.connections.refusal()
+        if refusal or self.session is None:
             return refusal
         try:
-            self._session.start()
+            self.session.start()
         except ImpactAwareError as error:
             return str(error)
         return ""
@@ -220,7 +218,7 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def _on_state(self, arm: int, stamp: Time) -> None:
         """A new state of one arm; when it completes a state of all arms, it is answered."""
-        session = self._session
+        session = self.session
         if session is None:
             return
         arrival = time.perf_counter()
@@ -247,7 +245,7 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def _follow(self) -> None:
         """Log what has changed: another mode, the task done, no longer commanding."""
-        session = self._session
+        session = self.session
         assert session is not None
         # A mode begins with its first command: the watchdog may look before.
         mode = self._seen[0] if session.command is None else session.command.mode
@@ -262,7 +260,7 @@ class RsControllerNode(SteadyLifecycleNode):
                 logger.error(f"safe mode, {command.reason}: {command.detail}")
             else:
                 logger.info(f"mode {mode.name} at {command.time:.3f} s")
-        if session.done and not was_done and len(self._arms) > 1:
+        if session.done and not was_done and len(self.arms) > 1:
             logger.info("task done, carrying on")
         if was_active and not session.active:
             logger.info("no longer commanding")
@@ -272,7 +270,7 @@ class RsControllerNode(SteadyLifecycleNode):
     # What comes from others
 
     def _on_impact(self, index: int, event: ImpactEvent) -> None:
-        session, arm = self._session, self._arms[index]
+        session, arm = self.session, self.arms[index]
         if session is None:
             return
         if event.arm != arm.name:
@@ -288,44 +286,44 @@ class RsControllerNode(SteadyLifecycleNode):
             session.events.notify_impact(seconds(event.header.stamp), detected, arm=index, sequence=event.sequence)
 
     def _on_field(self, message: ReferenceFieldMessage) -> None:
-        session = self._session
+        session = self.session
         if session is None:
             return
         try:
             field = field_from_message(message)
-            check_names(self._arms, [own.arm for own in field.arms])
-            check_bases(self._arms, field.arms)
+            check_names(self.arms, [own.arm for own in field.arms])
+            check_bases(self.arms, field.arms)
             session.set_field(field)
-            self._connections.refused_field = ""
+            self.connections.refused_field = ""
             if self._cold and not session.active:
                 self._cold = False
                 self._report.rehearse(warm_up(session))
                 freeze_garbage()
         except ImpactAwareError as error:
-            self._connections.refuse_field(error)
+            self.connections.refuse_field(error)
 
     def _on_upstream_lost(self, topic: str) -> None:
-        if self._session is not None:
-            self._session.upstream_lost(topic)
+        if self.session is not None:
+            self.session.upstream_lost(topic)
 
     def _on_watchdog(self, detail: str) -> None:
-        if self._session is not None and self._session.active:
-            self._session.safe_stop(SafeReason.WATCHDOG, detail)
+        if self.session is not None and self.session.active:
+            self.session.safe_stop(SafeReason.WATCHDOG, detail)
 
     def _on_safe_stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._session is not None
-        self._session.safe_stop(SafeReason.REQUESTED, "requested by a client")
+        assert self.session is not None
+        self.session.safe_stop(SafeReason.REQUESTED, "requested by a client")
         response.success, response.message = True, "going to the safe mode"
         return response
 
     def _on_reset(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._session is not None
-        self._session.reset()
+        assert self.session is not None
+        self.session.reset()
         response.success, response.message = True, "holding the present posture"
         return response
 
     def _on_start(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        active = self._session is not None and self._session.active
+        active = self.session is not None and self.session.active
         refusal = self._begin() if active else "the node is not active"
         response.success, response.message = not refusal, refusal or "moving"
         return response
@@ -333,25 +331,25 @@ class RsControllerNode(SteadyLifecycleNode):
     # Time, errors and shutdown
 
     def _watch(self) -> None:
-        if self._session is not None and self._session.active:
-            self._session.watch()
-            self._commands.command(self._session)
+        if self.session is not None and self.session.active:
+            self.session.watch()
+            self._commands.command(self.session)
             self._follow()
 
     def _look_for_rivals(self) -> None:
         """Two controllers on one arm: this one stops and says who the other one is."""
-        session = self._session
+        session = self.session
         if session is None or session.mode is Mode.SAFE:
             return
         if not session.active:
-            self._connections.look()
+            self.connections.look()
         elif rivals := self._commands.rival_names():
             session.safe_stop(SafeReason.COMMAND_RIVAL, f"another node sends commands too: {', '.join(rivals)}")
             self._follow()
 
     def survive(self, error: Exception) -> None:
         """A callback failed: no arm must be left with its last torque, so the safe mode outlives the error."""
-        session = self._session
+        session = self.session
         if session is not None and session.active:
             session.fail(error)
             self._commands.command(session)
@@ -359,33 +357,33 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def prepare_stop(self) -> None:
         """The process was asked to end: bring the arms to rest first."""
-        if self._session is None:
+        if self.session is None:
             self._given_up = True
         else:
-            self._session.shut_down()
+            self.session.shut_down()
 
     def close(self) -> None:
         """A last command towards gravity compensation: forward controllers hold on to it, laws end by themselves."""
-        if self._session is not None:
-            self._session.send_without_state()
-            self._commands.command(self._session)
+        if self.session is not None:
+            self.session.send_without_state()
+            self._commands.command(self.session)
             self._commands.flush()
             self._report.end()
 
     def destroy_node(self) -> None:
         """Leave the name to others, too."""
-        if self._session is not None:
-            self._connections.close()
+        if self.session is not None:
+            self.connections.close()
         super().destroy_node()
 
     def _status(self) -> Report:
-        session = self._session
+        session = self.session
         if session is None:
             waits = self._complaint or ("waiting to be configured" if self._bases.known() else NOT_KNOWN)
             return WARN if self._complaint else OK, waits, {"mode": Mode.IDLE.name, "active": False, "done": False}
         mode = self._seen[0]
         values: dict[str, object] = {"mode": mode.name, "active": session.active, "done": session.done}
-        values |= self._report.values() | self._gains.changed() | self._connections.values()
+        values |= self._report.values() | self._gains.changed() | self.connections.values()
         if session.mode is Mode.SAFE and "reason" in values:
             values["mode"] = Mode.SAFE.name
             return ERROR, f"safe mode: {values['detail']}", values

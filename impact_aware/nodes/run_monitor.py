@@ -12,7 +12,6 @@ import sys
 from functools import partial
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
@@ -20,6 +19,7 @@ from impact_aware.json_text import json_text
 from impact_aware.nodes.ros.diagnostics import node_of_status
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.timers import steady_timer
 
 REQUESTS = ("safe_stop", "reset", "start")
 """Services of the controller that a line on the standard input may name."""
@@ -38,7 +38,7 @@ class RunMonitorNode(Node):
         self._readiness = Readiness(self)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
         self._requests = {name: self.create_client(Trigger, f"rs_controller/{name}") for name in REQUESTS}
-        self.create_timer(INPUT_PERIOD, self._read_input, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, INPUT_PERIOD, self._read_input)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

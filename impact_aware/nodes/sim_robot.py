@@ -18,7 +18,6 @@ from functools import partial
 import numpy as np
 import pinocchio as pin
 from geometry_msgs.msg import PoseStamped, TwistStamped
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from impact_aware.arrays import Array
@@ -28,14 +27,14 @@ from impact_aware.messages.stamps import write_stamp
 from impact_aware.nodes.arm_inputs import ArmInput, EffortInput, LawInput
 from impact_aware.nodes.lockstep import LockstepGate
 from impact_aware.nodes.plant_arm import PlantArm, plant_states
+from impact_aware.nodes.plant_time import LOOKS, SimulatedClock, WallPace
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.liveness import TwinWatch
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.simulated_clock import SimulatedClock
-from impact_aware.nodes.wall_pace import LOOKS, WallPace
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
@@ -117,21 +116,21 @@ class SimRobotNode(Node):
         task = load_task(settings.task)
         arms = arms_of_task(task, settings.robot)
         self._frame = frame_names(task, arms)[0]
-        self._plant = self._build_plant(task, arms)
-        self._viewer = self._plant.open_viewer() if settings.viewer else None
-        self._cycle = self._plant.scene.cycle
-        self._object_name = self._plant.scene.object.name
-        self._arms = {
-            name: PlantArm(self, arm, self._plant.slices[name], self._input(arm, self._plant.slices[name]))
-            for name, arm in zip(self._plant.robots, arms, strict=True)
+        self.plant = self._build_plant(task, arms)
+        self._viewer = self.plant.open_viewer() if settings.viewer else None
+        self._cycle = self.plant.scene.cycle
+        self._object_name = self.plant.scene.object.name
+        self.arms = {
+            name: PlantArm(self, arm, self.plant.slices[name], self._input(arm, self.plant.slices[name]))
+            for name, arm in zip(self.plant.robots, arms, strict=True)
         }
-        self._state_publishers = plant_states(self, arms, list(self._plant.slices.values()))
+        self._state_publishers = plant_states(self, arms, list(self.plant.slices.values()))
         self._commanded = False
         self._waiting = settings.lockstep
         self._last_step = time.monotonic()
         self._pace = WallPace(self._cycle)
         self._speed = math.nan
-        self._speed_start = (self._last_step, self._plant.state.time)
+        self._speed_start = (self._last_step, self.plant.state.time)
         self._published_impacts = self._states = 0
         self._next_pose = -math.inf
         self._everybody_there = not settings.lockstep
@@ -143,11 +142,11 @@ class SimRobotNode(Node):
             participants = settings.lockstep_participants
             self._gate = LockstepGate(self, participants, on_answer=self._go_on_if_complete, on_loss=self._on_loss)
         period = HOLD_PERIOD if settings.lockstep else self._cycle / LOOKS
-        self._timer = self.create_timer(period, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(self, period, self._on_tick)
         self._diagnostics = DiagnosticsReporter(self, self._status, period=0.1)
         how = "in lockstep" if settings.lockstep else "in wall time"
         robots = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in arms)
-        self.get_logger().info(f"simulating {robots} in scene {self._plant.scene.name} {how}")
+        self.get_logger().info(f"simulating {robots} in scene {self.plant.scene.name} {how}")
 
     def _build_plant(self, task: Task, arms: Sequence[Arm]) -> MujocoPlant:
         """The plant in its start posture.
@@ -191,12 +190,12 @@ class SimRobotNode(Node):
 
     def _now(self) -> float:
         """Present time of the clock that stamps the states, s."""
-        return self._settings.start_time + self._plant.state.time
+        return self._settings.start_time + self.plant.state.time
 
     # When to go on
 
     def _on_command(self) -> None:
-        if all(own.input.begun for own in self._arms.values()):
+        if all(own.input.begun for own in self.arms.values()):
             self._commanded = True
         self._go_on_if_complete()
 
@@ -208,7 +207,7 @@ class SimRobotNode(Node):
     @property
     def _commands_are_new(self) -> bool:
         now = self._now()
-        return all(arm.input.is_new(now) for arm in self._arms.values())
+        return all(arm.input.is_new(now) for arm in self.arms.values())
 
     def _go_on_if_complete(self) -> None:
         if not (self._begun and self._commands_are_new):
@@ -233,7 +232,7 @@ class SimRobotNode(Node):
             # A controller that was deactivated brought the arms to rest first.
             self.get_logger().info("no commands come any more: the arms hold themselves")
             self._commanded = False
-            for arm in self._arms.values():
+            for arm in self.arms.values():
                 arm.input.forget()
             self._step()
         elif waited > LOCKSTEP_TIMEOUT:
@@ -242,8 +241,8 @@ class SimRobotNode(Node):
     def _keep_pace(self, now: float) -> None:
         """Make a cycle if one is due at a time `now` of a steady clock, s."""
         present, timeout = self._now(), self._settings.command_timeout
-        waited_for = self._driven and any(arm.input.silence(present) <= timeout for arm in self._arms.values())
-        if self._pace.due(now, self._plant.state.time, answered=not waited_for or self._commands_are_new):
+        waited_for = self._driven and any(arm.input.silence(present) <= timeout for arm in self.arms.values())
+        if self._pace.due(now, self.plant.state.time, answered=not waited_for or self._commands_are_new):
             self._step()
 
     def _begin(self, now: float) -> bool:
@@ -252,7 +251,7 @@ class SimRobotNode(Node):
             return False
         self._begun = True
         self._simulated_clock.begin()
-        self._pace.begin(now, self._plant.state.time)
+        self._pace.begin(now, self.plant.state.time)
         return True
 
     def _on_loss(self) -> None:
@@ -262,7 +261,7 @@ class SimRobotNode(Node):
     def _missing(self) -> str:
         missing = [] if self._gate is None else self._gate.missing
         now = self._now()
-        missing += [f"a command for {name}" for name, arm in self._arms.items() if not arm.input.is_new(now)]
+        missing += [f"a command for {name}" for name, arm in self.arms.items() if not arm.input.is_new(now)]
         return ", ".join(missing) or "nobody"
 
     def _break_lockstep(self, why: str) -> None:
@@ -270,7 +269,7 @@ class SimRobotNode(Node):
         self.get_logger().warning(f"lockstep ends, wall time from now on: {why}")
         self._waiting = False
         self._timer.timer_period_ns = round(1e9 * self._cycle / LOOKS)
-        self._pace.begin(time.monotonic(), self._plant.state.time)
+        self._pace.begin(time.monotonic(), self.plant.state.time)
 
     def _is_everybody_there(self) -> bool:
         """Whether all nodes of the graph have found each other: a state that one misses would never be answered."""
@@ -285,8 +284,8 @@ class SimRobotNode(Node):
 
     def _step(self) -> None:
         """One cycle of the plant, published."""
-        state = self._plant.step({name: self._torque(arm) for name, arm in self._arms.items()})
-        for arm in self._arms.values():
+        state = self.plant.step({name: self._torque(arm) for name, arm in self.arms.items()})
+        for arm in self.arms.values():
             arm.input.used()
         self._last_step = time.monotonic()
         self._publish_truth()
@@ -307,12 +306,12 @@ class SimRobotNode(Node):
         now = self._now()
         if not (self._driven if self._waiting else arm.input.silence(now) <= self._settings.command_timeout):
             return None
-        return arm.torque(self._plant.state.q, self._plant.reading, now)
+        return arm.torque(self.plant.state.q, self.plant.reading, now)
 
     def _publish_states(self) -> None:
-        reading = self._plant.reading
+        reading = self.plant.reading
         # In lockstep whoever waits in simulated time is woken by each; in wall time seldom enough to be no load.
-        simulated = self._plant.state.time
+        simulated = self.plant.state.time
         self._simulated_clock.publish(self._settings.start_time + simulated, simulated, always=self._waiting)
         time = stamp(self._settings.start_time + reading.time)
         if self._gate is not None:
@@ -322,7 +321,7 @@ class SimRobotNode(Node):
         self._states += 1
 
     def _publish_object(self) -> None:
-        state = self._plant.state
+        state = self.plant.state
         pose = PoseStamped()
         write_stamp(pose.header.stamp, self._settings.start_time + state.time)
         pose.header.frame_id = self._frame
@@ -334,9 +333,9 @@ class SimRobotNode(Node):
         self._twist_publisher.publish(moving)
 
     def _publish_truth(self) -> None:
-        impacts = self._plant.impacts
+        impacts = self.plant.impacts
         for truth in impacts[self._published_impacts :]:
-            self._arms[truth.arm].publish_truth(truth, self._settings.start_time, self._object_name)
+            self.arms[truth.arm].publish_truth(truth, self._settings.start_time, self._object_name)
         self._published_impacts = len(impacts)
 
     # What it says of itself
@@ -349,15 +348,15 @@ class SimRobotNode(Node):
 
     def _drive(self) -> DriveMode:
         """The arms' mode: driven when any is, else braking, else holding."""
-        modes = set(self._plant.modes.values())
+        modes = set(self.plant.modes.values())
         return next(mode for mode in (DriveMode.TORQUE, DriveMode.BRAKE, DriveMode.HOLD) if mode in modes)
 
     def _status(self) -> Report:
-        state, mode = self._plant.state, self._drive()
+        state, mode = self.plant.state, self._drive()
         self._measure_speed(time.monotonic(), state.time)
         self._simulated_clock.look()
         now = self._now()
-        damped = [name for name, own in self._arms.items() if own.input.lapsed(now)]
+        damped = [name for name, own in self.arms.items() if own.input.lapsed(now)]
         values = {
             "arm": mode.value,
             "time": self._settings.start_time + state.time,
@@ -367,14 +366,14 @@ class SimRobotNode(Node):
             "unanswered": self._pace.unanswered,
             "lockstep": self._waiting,
             "states": self._states,
-            "impacts": len(self._plant.impacts),
+            "impacts": len(self.plant.impacts),
             "damped": ", ".join(damped),
-            "damped_cycles": sum(arm.input.damped_cycles for arm in self._arms.values()),
-            "rejected_commands": sum(arm.input.rejected for arm in self._arms.values()),
+            "damped_cycles": sum(arm.input.damped_cycles for arm in self.arms.values()),
+            "rejected_commands": sum(arm.input.rejected for arm in self.arms.values()),
         }
-        braking = [name for name, own in self._plant.modes.items() if own is DriveMode.BRAKE]
+        braking = [name for name, own in self.plant.modes.items() if own is DriveMode.BRAKE]
         if braking:
-            which = f" {', '.join(braking)}" if len(self._arms) > 1 else ""
+            which = f" {', '.join(braking)}" if len(self.arms) > 1 else ""
             return ERROR, f"commands stopped: braking{which}", values
         if damped:
             return ERROR, f"laws stopped: {', '.join(damped)} damped", values

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from impact_aware_msgs.msg import ControllerState
 from impact_aware_msgs.srv import PredictPostImpact
+from node_harness import call, send
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -43,9 +44,10 @@ def test_calls_from_joint_states_to_torque(ros_context, calls):
     watcher.create_subscription(ControllerState, "controller_state", lambda _report: None, 10)
     try:
         node.trigger_configure()
-        session = node._session
+        session = node.session
         session.states.readers[0].effort[:] = 0.0
-        node._on_field(field_to_message(make_field(TASK, [ROBOT]), 1.0, ROS))
+        receive = session.states.readers[0].subscription.callback
+        send(node, "reference_field", field_to_message(make_field(TASK, [ROBOT]), 1.0, ROS))
         now = 1.0
 
         def state():
@@ -54,7 +56,7 @@ def test_calls_from_joint_states_to_torque(ros_context, calls):
             message = JointState(name=list(ROBOT.joint_names), position=START, velocity=np.zeros(7), effort=HELD)
             message.header.stamp = stamp(now)
             serialized = serialize_message(message)
-            return calls(lambda: session.states.readers[0]._receive(serialized))
+            return calls(lambda: receive(serialized))
 
         state()
         node.trigger_activate()
@@ -118,15 +120,17 @@ def request(**fields):
 @pytest.mark.parametrize(("fields", "most"), [({}, 140), ({"details": 1}, 480), ({"details": 2}, 1480)])
 def test_calls_of_an_answer_to_a_request(predictor, calls, fields, most):
     asked = request(**fields)
-    answers = [predictor._on_request(asked, PredictPostImpact.Response()) for _ in range(3)]
+    answers = [call(predictor, "predict_post_impact", asked) for _ in range(3)]
     assert all(answer.success for answer in answers)
-    assert calls(lambda: predictor._on_request(asked, PredictPostImpact.Response())) <= most
+    (service,) = [own for own in predictor.services if own.srv_name == "predict_post_impact"]
+    answer = service.callback
+    assert calls(lambda: answer(asked, PredictPostImpact.Response())) <= most
 
 
 def test_size_and_calls_of_a_request_and_its_answer_on_the_way(predictor, calls):
     """Every nested message, and every array of fixed size, takes about 20 calls."""
     asked = request()
-    answer = predictor._on_request(asked, PredictPostImpact.Response())
+    answer = call(predictor, "predict_post_impact", asked)
     for message, bytes_most, calls_most in ((asked, 220, 55), (answer, 310, 34)):
         serialized, kind = serialize_message(message), type(message)
         assert len(serialized) <= bytes_most

@@ -24,7 +24,7 @@ from impact_aware.messages import geometry
 from impact_aware.messages.controller_state import command_to_message
 from impact_aware.messages.marker import TYPE, changes_to_message, delete_all
 from impact_aware.messages.stamps import seconds, serialized_stamp, stamp_seconds, to_nanoseconds, write_stamp
-from impact_aware.nodes.ros.messages import ROS, point, stamp
+from impact_aware.nodes.ros.messages import ROS, stamp
 
 MARKER = Marker(
     kind=Kind.ARROW,
@@ -125,7 +125,6 @@ def test_vectors_there_and_back(values):
     geometry.write_vector(target, values)
     assert (target.x, target.y, target.z) == (0.1, 0.2, 0.3)
     np.testing.assert_array_equal(geometry.vector(target), values)
-    np.testing.assert_array_equal(geometry.vector(point(values)), values)
 
 
 def test_twists_and_quaternions_there_and_back():

@@ -66,7 +66,7 @@ class Controller:
         for arm, source in zip(ARMS, self.sources, strict=True):
             message = JointState(name=list(arm.robot.joint_names), position=arm.robot.home, velocity=np.zeros(7))
             message.header.stamp.sec = 1
-            source._receive(serialize_message(message))
+            source.subscription.callback(serialize_message(message))
 
     def listen(self) -> None:
         """Let the driver take both arms' commands."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
+from node_harness import send
 from rclpy.parameter import Parameter
 
 from impact_aware.errors import InvalidInputError
@@ -53,23 +54,23 @@ def test_the_predictor_has_object_and_face_in_the_axes_of_its_base(ros_context, 
     base = base_placement(task.arms[0])
     base_given = parameters(base=base_numbers(task.arms[0]), task_frame="cell", object_mass=2.0)
     node = JumpPredictorNode(parameter_overrides=base_given)
-    node._object.receive(seen([0.5, 0.1, 0.2], "cell"))
-    np.testing.assert_allclose(node._predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-12)
-    node._on_task(task_to_message(task, 1, 0.0, ROS))
-    np.testing.assert_allclose(node._predictor.contact.normal, base.rotation.T @ [0.0, 1.0, 0.0], atol=1e-12)
-    assert node._predictor.object_mass == task.object.mass
+    send(node, "object_pose", seen([0.5, 0.1, 0.2], "cell"))
+    np.testing.assert_allclose(node.predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-12)
+    send(node, "task", task_to_message(task, 1, 0.0, ROS))
+    np.testing.assert_allclose(node.predictor.contact.normal, base.rotation.T @ [0.0, 1.0, 0.0], atol=1e-12)
+    assert node.predictor.object_mass == task.object.mass
     node.destroy_node()
 
 
 def test_the_field_is_in_the_frame_of_the_task(ros_context, task_file):
     node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
-    base = node._arms[0].base
+    base = node.arms[0].base
     there = np.array([0.51, 0.01, 0.1])
-    node._object.receive(seen(there, "cell"))
-    np.testing.assert_allclose(node._live.field.object_position, there, atol=1e-12)
+    send(node, "object_pose", seen(there, "cell"))
+    np.testing.assert_allclose(node.live.field.object_position, there, atol=1e-12)
     further = np.array([0.48, 0.02, 0.1])
-    node._object.receive(seen(base.actInv(further), "panda_link0", second=4))
-    np.testing.assert_allclose(node._live.field.object_position, further, atol=1e-12)
+    send(node, "object_pose", seen(base.actInv(further), "panda_link0", second=4))
+    np.testing.assert_allclose(node.live.field.object_position, further, atol=1e-12)
     assert node._message().header.frame_id == "cell"
     node.destroy_node()
 
@@ -78,7 +79,7 @@ def test_a_prediction_comes_in_the_axes_of_the_base_and_goes_into_the_field_in_t
     ros_context, task_file
 ):
     node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
-    arm, before = node._arms[0], np.array([0.1, -0.2, 0.05])
+    arm, before = node.arms[0], np.array([0.1, -0.2, 0.05])
     impact = Impact(
         source="look_ahead",
         time=3.0,
@@ -88,8 +89,8 @@ def test_a_prediction_comes_in_the_axes_of_the_base_and_goes_into_the_field_in_t
         object="box",
         object_twist_after=np.concatenate([before, np.zeros(3)]),
     )
-    assert node._live.take_prediction(0, impact)
-    np.testing.assert_allclose(node._live.field.object_velocity_after, arm.base.rotation @ before, atol=1e-12)
+    assert node.live.take_prediction(0, impact)
+    np.testing.assert_allclose(node.live.field.object_velocity_after, arm.base.rotation @ before, atol=1e-12)
     node.destroy_node()
 
 
@@ -100,8 +101,8 @@ def test_controller_and_detector_know_where_up_is(ros_context, task_file):
     np.testing.assert_allclose(detector._robot.gravity(np.full(7, 0.3)), expected, atol=1e-12)
     controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
     controller.trigger_configure()
-    np.testing.assert_allclose(controller._session.robots[0].gravity(np.full(7, 0.3)), expected, atol=1e-12)
-    assert controller._session.bases[0].isApprox(base_placement(own))
+    np.testing.assert_allclose(controller.session.robots[0].gravity(np.full(7, 0.3)), expected, atol=1e-12)
+    assert controller.session.bases[0].isApprox(base_placement(own))
     for node in (detector, controller):
         node.destroy_node()
 
@@ -112,20 +113,20 @@ def test_a_field_for_a_base_elsewhere_is_refused(ros_context, task_file):
     field = make_field(task, [RobotModel.from_profile("panda")])
     controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
     controller.trigger_configure()
-    arms = controller._arms
+    arms = controller.arms
     aside = dataclasses.replace(own, base_rpy=(0.1, -0.102, 0.2))
     for changed in (aside, dataclasses.replace(own, base_position=(0.0, 0.032, -0.1))):
         other = make_field(dataclasses.replace(task, arms=(changed,)), [RobotModel.from_profile("panda")])
         with pytest.raises(InvalidInputError, match=r"field.arms\[\].base: got .*, where this controller has it"):
             check_bases(arms, other.arms)
-        controller._on_field(field_to_message(other, 0.0, ROS))
-        assert controller._session.field is None
-        assert controller._connections.refused_field.startswith("refused a reference_field: field.arms[].base: got [")
+        send(controller, "reference_field", field_to_message(other, 0.0, ROS))
+        assert controller.session.field is None
+        assert controller.connections.refused_field.startswith("refused a reference_field: field.arms[].base: got [")
     unknown = dataclasses.replace(field.arms[0], base_orientation=np.zeros(4))
     check_bases(arms, (unknown,))
-    controller._on_field(field_to_message(field, 0.0, ROS))
-    assert controller._session.field is not None
-    assert not controller._connections.refused_field
+    send(controller, "reference_field", field_to_message(field, 0.0, ROS))
+    assert controller.session.field is not None
+    assert not controller.connections.refused_field
     controller.destroy_node()
 
 
@@ -135,18 +136,18 @@ def test_no_motion_begins_by_the_field_before_one_that_was_refused(ros_context, 
     own, robots = task.arms[0], [RobotModel.from_profile("panda")]
     controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
     controller.trigger_configure()
-    controller._on_field(field_to_message(make_field(task, robots), 0.0, ROS))
-    session, connections = controller._session, controller._connections
+    send(controller, "reference_field", field_to_message(make_field(task, robots), 0.0, ROS))
+    session, connections = controller.session, controller.connections
     # As if states came: nothing else speaks against the motion before that.
     monkeypatch.setattr(session.states, "silence", lambda: (0.0, 0))
     monkeypatch.setattr(session.states, "refusal", lambda timeout: "")
     before = connections.refusal()
     assert "reference_field" not in before
     moved = dataclasses.replace(task, arms=(dataclasses.replace(own, base_position=(0.0, 0.1, 0.0)),))
-    controller._on_field(field_to_message(make_field(moved, robots), 0.0, ROS))
+    send(controller, "reference_field", field_to_message(make_field(moved, robots), 0.0, ROS))
     assert session.field is not None
     assert connections.refusal().startswith("refused a reference_field: field.arms[].base: got [0.0, 0.1, 0.0")
-    controller._on_field(field_to_message(make_field(task, robots), 0.0, ROS))
+    send(controller, "reference_field", field_to_message(make_field(task, robots), 0.0, ROS))
     assert connections.refusal() == before
     controller.destroy_node()
 
@@ -158,18 +159,18 @@ def test_the_predictor_stands_where_the_task_has_it(ros_context, task_file, give
     base = base_placement(task.arms[0])
     other = {"base": [0.4, -0.2, 0.1, 0.0, 0.3, 0.7], "task_frame": "cell"} if given else {}
     node = JumpPredictorNode(parameter_overrides=parameters(object_mass=2.0, **other))
-    node._object.receive(seen([0.5, 0.1, 0.2], "panda_link0"))
-    node._on_task(task_to_message(task, 1, 0.0, ROS))
+    send(node, "object_pose", seen([0.5, 0.1, 0.2], "panda_link0"))
+    send(node, "task", task_to_message(task, 1, 0.0, ROS))
     expected = RobotModel.from_profile("panda").tilted(base.rotation).gravity(np.full(7, 0.3))
-    np.testing.assert_allclose(node._predictor.robot.gravity(np.full(7, 0.3)), expected, atol=1e-12)
+    np.testing.assert_allclose(node.predictor.robot.gravity(np.full(7, 0.3)), expected, atol=1e-12)
     place = base.actInv(np.array(task.object.position))
-    np.testing.assert_allclose(node._predictor.object_position, place, atol=1e-11)
-    np.testing.assert_allclose(node._object._follower.watch.turn._up, base.rotation[2], atol=1e-12)
-    node._object.receive(seen([0.5, 0.1, 0.2], "cell", second=5))
-    np.testing.assert_allclose(node._predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-11)
+    np.testing.assert_allclose(node.predictor.object_position, place, atol=1e-11)
+    np.testing.assert_allclose(node.object_poses.watch.turn._up, base.rotation[2], atol=1e-12)
+    send(node, "object_pose", seen([0.5, 0.1, 0.2], "cell", second=5))
+    np.testing.assert_allclose(node.predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-11)
     # The same base once more, such as with another mass: where the object was seen is known still.
-    node._on_task(task_to_message(task, 2, 0.0, ROS))
-    np.testing.assert_allclose(node._predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-11)
+    send(node, "task", task_to_message(task, 2, 0.0, ROS))
+    np.testing.assert_allclose(node.predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-11)
     node.destroy_node()
 
 
@@ -177,10 +178,10 @@ def test_joints_with_a_prefix_are_known_by_it(ros_context):
     predictor = JumpPredictorNode(parameter_overrides=parameters(joint_prefix="left_"))
     controller = RsControllerNode(parameter_overrides=parameters(joint_prefixes=["left_"]))
     controller.trigger_configure()
-    for robot in (predictor._robot, controller._session.robots[0]):
+    for robot in (predictor._robot, controller.session.robots[0]):
         assert (robot.joint_names[0], robot.base_frame) == ("left_panda_joint1", "left_panda_link0")
     assert (
-        predictor._source.joint_names[0] == controller._session.states.readers[0].joint_names[0] == "left_panda_joint1"
+        predictor._source.joint_names[0] == controller.session.states.readers[0].joint_names[0] == "left_panda_joint1"
     )
     for node in (predictor, controller):
         node.destroy_node()
@@ -188,8 +189,8 @@ def test_joints_with_a_prefix_are_known_by_it(ros_context):
 
 def test_another_base_is_no_change_of_the_task(ros_context, task_file):
     node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
-    own = node._live.task.arms[0]
-    moved = dataclasses.replace(node._live.task, arms=(dataclasses.replace(own, base_rpy=(0.2, -0.25, 0.11)),))
+    own = node.live.task.arms[0]
+    moved = dataclasses.replace(node.live.task, arms=(dataclasses.replace(own, base_rpy=(0.2, -0.25, 0.11)),))
     with pytest.raises(Exception, match="base_position: got .*, expected the bases where they were"):
-        node._live.set_task(moved)
+        node.live.set_task(moved)
     node.destroy_node()

@@ -11,7 +11,8 @@ import pytest
 import rclpy
 import yaml
 from geometry_msgs.msg import TransformStamped
-from impact_aware_msgs.srv import SetTask
+from impact_aware_msgs.srv import PredictPostImpact, SetTask
+from node_harness import call, send, status, tick
 from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -26,12 +27,12 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.task import task_from_message
+from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import ROS, message_class, stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
-from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.resources import find_resource
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement
@@ -46,6 +47,8 @@ PLACES = {"left": np.array([0.0, 0.35, 0.0]), "right": np.array([0.0, -0.35, 0.0
 BASES = {name: pin.SE3(turn, PLACES[name]) for name, turn in ROTATIONS.items()}
 # The column stands askew between world and bases: the order of both transforms, and the way round of each, matter.
 COLUMN = pin.SE3(pin.utils.rotate("y", 0.3) @ pin.utils.rotate("z", 1.1), np.array([-0.2, 0.05, 0.9]))
+
+pytestmark = pytest.mark.usefixtures("tf")
 
 
 class Transforms:
@@ -95,117 +98,91 @@ def told_file(task_file):
     return path
 
 
-@pytest.fixture
-def make(ros_context):
-    nodes = []
-
-    def made(kind=ReferenceFieldNode, **parameters):
-        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
-        nodes.append(kind(parameter_overrides=overrides))
-        return nodes[-1]
-
-    yield made
-    for node in nodes:
-        node.destroy_node()
-
-
 def tell(node, *links, static: bool = True, at: float = 0.0) -> None:
     """As if it came on /tf or /tf_static, and the node looked."""
-    node._frames._listening = True
-    node._frames.take(Transforms(*links, at=at), static=static)
-    node._bases.look()
+    send(node, "/tf_static" if static else "/tf", Transforms(*links, at=at))
+    tick(node, 0.1)
 
 
-def published(node):
-    """The task that a node publishes from now on."""
-    messages = []
-    node._task_publisher = type("Recorder", (), {"publish": lambda self, message: messages.append(message)})()
-    return messages
-
-
-def test_the_task_is_published_with_the_bases_where_tf_has_them(make, task_file):
-    node = make(task=str(task_file))
-    node._frames._listening = True
-    messages = published(node)
-    node._bases.look()
-    assert not messages and not node._started
-    assert node._no_motion() == "the base of arm left is not known: TF has no frame 'world'"
+def test_the_task_is_published_with_the_bases_where_tf_has_them(make, sent, task_file):
+    node = make(ReferenceFieldNode, task=str(task_file))
+    messages = sent(node, "task")
+    tick(node, 0.1)
+    assert not messages
+    assert node.no_motion() == "the base of arm left is not known: TF has no frame 'world'"
     tell(node, *tree()[:2])
-    assert node._no_motion() == "the base of arm right is not known: TF has no frame 'right_mount'"
+    assert node.no_motion() == "the base of arm right is not known: TF has no frame 'right_mount'"
     tell(node, *tree())
     (message,) = messages
     task, number = task_from_message(message)
     assert number == 1
-    for arm, own in zip(node._arms, task.arms, strict=True):
+    for arm, own in zip(node.arms, task.arms, strict=True):
         assert not own.base_in_tf
         np.testing.assert_allclose(base_placement(own).homogeneous, BASES[own.name].homogeneous, atol=1e-12)
         np.testing.assert_allclose(arm.base.homogeneous, BASES[own.name].homogeneous, atol=1e-12)
-    for reference in node._message().arms:
+    for reference in sent(node, "reference_field")[-1].arms:
         position, turn = reference.base.position, reference.base.orientation
         np.testing.assert_allclose([position.x, position.y, position.z], BASES[reference.arm].translation, atol=1e-12)
         quaternion = pin.Quaternion(turn.w, turn.x, turn.y, turn.z)
         np.testing.assert_allclose(quaternion.toRotationMatrix(), ROTATIONS[reference.arm], atol=1e-12)
-    assert node._no_motion() == ""
+    assert node.no_motion() == ""
 
 
 def test_the_frame_of_the_task_may_have_another_name_in_tf(make, task_file):
-    node = make(task=str(task_file), tf_base_frame="lab")
+    node = make(ReferenceFieldNode, task=str(task_file), tf_base_frame="lab")
     renamed = [(parent.replace("world", "lab"), child, pose) for parent, child, pose in tree()]
     tell(node, *renamed)
-    assert node._arms[1].base.isApprox(BASES["right"], 1e-12)
+    assert node.arms[1].base.isApprox(BASES["right"], 1e-12)
 
 
 def test_a_base_elsewhere_than_the_task_s_numbers_is_refused(make, told_file):
-    node = make(task=str(told_file))
+    node = make(ReferenceFieldNode, task=str(told_file))
     tell(node, *tree())
-    assert not node._started
-    assert node._no_motion().startswith("the base of arm left stands 15.0 mm and 0.00 deg from where the task has it")
-    level, said, _ = node._status()
+    assert node.no_motion().startswith("the base of arm left stands 15.0 mm and 0.00 deg from where the task has it")
+    level, said, _ = status(node)
     assert said.startswith("no motion may begin: the base of arm left stands 15.0 mm")
-    response = node._on_set_task(SetTask.Request(), SetTask.Response())
+    response = call(node, "set_task", SetTask.Request())
     assert not response.success
     assert "base_in_tf: got" in response.message and "stands 15.0 mm" in response.message
-    loose = make(task=str(told_file), base_tolerance=0.02)
+    loose = make(ReferenceFieldNode, task=str(told_file), base_tolerance=0.02)
     tell(loose, *tree())
-    assert loose._arms[0].base.isApprox(BASES["left"], 1e-12)
+    assert loose.arms[0].base.isApprox(BASES["left"], 1e-12)
 
 
 def test_numbers_hold_where_nothing_shall_be_looked_up(make, told_file, task_file):
-    node = make(task=str(told_file), bases_from_tf=False)
-    assert node._started and not node._frames._listening
-    np.testing.assert_allclose(node._arms[0].base.translation, [0.0, 0.335, 0.0])
+    node = make(ReferenceFieldNode, task=str(told_file), bases_from_tf=False)
+    assert "/tf" not in [own.topic_name for own in node.subscriptions]
+    np.testing.assert_allclose(node.arms[0].base.translation, [0.0, 0.335, 0.0])
     with pytest.raises(InvalidInputError, match=r"arms\[left\].base_in_tf: got left_mount, expected base_position"):
-        make(task=str(task_file), bases_from_tf=False)
+        make(ReferenceFieldNode, task=str(task_file), bases_from_tf=False)
 
 
 def test_a_base_with_which_the_task_is_impossible_is_said_and_not_tried_again(make, task_file):
-    node = make(task=str(task_file))
+    node = make(ReferenceFieldNode, task=str(task_file))
     far = [*tree()[:2], ("column", "right_mount", COLUMN.actInv(pin.SE3(np.eye(3), np.array([0.0, -3.0, 0.0]))))]
     tell(node, *far)
-    assert not node._started
-    assert node._no_motion().startswith("with the bases where TF has them: arms[right]")
-    node._bases._frames = None
-    node._bases.look()
-    assert node._no_motion().startswith("with the bases where TF has them: ")
+    assert node.no_motion().startswith("with the bases where TF has them: arms[right]")
+    tell(node, *tree())
+    assert node.no_motion().startswith("with the bases where TF has them: ")
 
 
 def test_a_base_that_moves_or_is_moved_lets_no_motion_begin(make, task_file):
-    node = make(task=str(task_file))
+    node = make(ReferenceFieldNode, task=str(task_file))
     tell(node, *tree()[:2])
     for step in range(24):
         aside = tree(right=np.array([0.0, 0.0, 0.005 * step]))[2]
         tell(node, aside, static=False, at=3.0 + 0.05 * step)
-    assert node._no_motion().startswith("the base of arm right moves: TF has it up to ")
+    assert node.no_motion().startswith("the base of arm right moves: TF has it up to ")
     for step in range(24):
         tell(node, tree()[2], static=False, at=5.0 + 0.05 * step)
-    assert node._started and node._no_motion() == ""
+    assert node.no_motion() == ""
     tell(node, tree(left=np.array([0.003, 0.0, -0.004]))[1])
-    assert node._no_motion() == "the base of arm left stands 5.0 mm and 0.00 deg from where it was when the task began"
-    response = node._on_set_task(SetTask.Request(), SetTask.Response())
+    assert node.no_motion() == "the base of arm left stands 5.0 mm and 0.00 deg from where it was when the task began"
+    response = call(node, "set_task", SetTask.Request())
     assert not response.success and "5.0 mm" in response.message
-    assert node._live.task_number == 1
+    assert node.live.task_number == 1
     tell(node, tree()[1])
-    assert node._no_motion() == ""
+    assert node.no_motion() == ""
 
 
 def test_a_base_of_its_own_name_is_still_looked_at_through_what_carries_it(make, tmp_path):
@@ -213,35 +190,35 @@ def test_a_base_of_its_own_name_is_still_looked_at_through_what_carries_it(make,
     content["arms"][0]["base_in_tf"] = "panda_link0"
     path = tmp_path / "cell.yaml"
     path.write_text(yaml.safe_dump(content | {"frame": "cell"}))
-    node = make(task=str(path))
+    node = make(ReferenceFieldNode, task=str(path))
     base = pin.SE3(pin.utils.rotate("z", 0.1), np.array([0.0, 0.03, -0.02]))
     links = [("cell", "column", COLUMN), ("column", "panda_link0", COLUMN.actInv(base))]
     tell(node, *links)
-    assert node._started and node._arms[0].base.isApprox(base, 1e-12)
-    assert node._no_motion() == ""
+    assert node.arms[0].base.isApprox(base, 1e-12)
+    assert node.no_motion() == ""
     tell(node, ("cell", "column", pin.SE3(COLUMN.rotation, COLUMN.translation + [0.0, 0.0, 0.004])))
-    assert node._no_motion() == "the base stands 4.0 mm and 0.00 deg from where it was when the task began"
+    assert node.no_motion() == "the base stands 4.0 mm and 0.00 deg from where it was when the task began"
 
 
-def test_another_task_has_the_same_bases(make, task_file):
-    node = make(task=str(task_file))
+def test_another_task_has_the_same_bases(make, sent, task_file):
+    node = make(ReferenceFieldNode, task=str(task_file))
     tell(node, *tree())
-    messages = published(node)
-    response = node._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.7), SetTask.Response())
+    messages = sent(node, "task")
+    response = call(node, "set_task", SetTask.Request(has_object_mass=True, object_mass=1.7))
     assert response.success, response.message
-    task, number = task_from_message(messages[0])
+    task, number = task_from_message(messages[-1])
     assert (number, task.object.mass) == (2, 1.7)
     assert base_placement(task.arms[1]).isApprox(BASES["right"], 1e-12)
     elsewhere = yaml.safe_load(task_file.read_text())["arms"]
     elsewhere[0]["base_in_tf"] = "column"
-    response = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump({"arms": elsewhere})), SetTask.Response())
+    response = call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump({"arms": elsewhere})))
     expected = "expected 'left_mount' in 'world', as when this node started"
     assert response.message == f"base_in_tf: got 'column' in 'world', {expected}"
     # Numbers in the place of the name do, if they are the same.
-    own = yaml.safe_load(messages[0].yaml)["arms"]
-    assert node._on_set_task(SetTask.Request(yaml=yaml.safe_dump({"arms": own})), SetTask.Response()).success
+    own = yaml.safe_load(messages[-1].yaml)["arms"]
+    assert call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump({"arms": own}))).success
     own[1]["base_position"] = [0.0, -0.36, 0.0]
-    response = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump({"arms": own})), SetTask.Response())
+    response = call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump({"arms": own})))
     assert response.message.startswith("base_position: got ")
 
 
@@ -252,62 +229,62 @@ def tilted_gravity(name: str) -> np.ndarray:
     return pin.computeGeneralizedGravity(model, model.createData(), Q)
 
 
-def test_all_nodes_have_the_base_of_the_task_and_nothing_before_it(make, task_file):
-    field = make(task=str(task_file))
+def test_all_nodes_have_the_base_of_the_task_and_nothing_before_it(make, sent, task_file):
+    field = make(ReferenceFieldNode, task=str(task_file))
     named = {"base_from_task": True, "arm": "right"}
     contact = {"object_mass": 2.0, "normal": [0.0, 1.0, 0.0]}
     predictor = make(JumpPredictorNode, **named, **contact)
     detector = make(ImpactDetectorNode, robot="panda", normal=[0.0, 1.0, 0.0], joints=list("abcdefg"), **named)
     controller = make(RsControllerNode, bases_from_task=True, arms=["left", "right"])
-    assert predictor._status()[1] == detector._status()[1] == NOT_KNOWN
-    assert not predictor._no_impact(InvalidInputError("a", 1, "b"), source="service", time=0.0).valid
-    with pytest.raises(InvalidInputError, match="base: got nothing, expected that of a task: no task with"):
-        predictor._check_base()
+    assert status(predictor)[1] == status(detector)[1] == NOT_KNOWN
+    answer = call(predictor, "predict_post_impact", PredictPostImpact.Request())
+    assert answer.message.startswith("base: got nothing, expected that of a task: no task with")
     controller.trigger_configure()
-    assert controller._session is None
-    messages = published(field)
+    assert controller.session is None
+    messages = sent(field, "task")
     tell(field, *tree())
     (message,) = messages
-    predictor._on_task(message)
-    detector._on_task(message)
-    controller._bases._take(message)
+    send(predictor, "task", message)
+    send(detector, "task", message)
+    send(controller, "task", message)
     controller.trigger_configure()
-    for robot in (predictor._predictor.robot, detector._robot, controller._session.robots[1]):
+    for robot in (predictor.predictor.robot, detector._robot, controller.session.robots[1]):
         np.testing.assert_allclose(robot.gravity(Q), tilted_gravity("right"), atol=1e-10)
-    np.testing.assert_allclose(controller._session.robots[0].gravity(Q), tilted_gravity("left"), atol=1e-10)
+    np.testing.assert_allclose(controller.session.robots[0].gravity(Q), tilted_gravity("left"), atol=1e-10)
     assert predictor._base.isApprox(BASES["right"], 1e-12)
-    for own, name in zip(controller._session.bases, BASES, strict=True):
+    for own, name in zip(controller.session.bases, BASES, strict=True):
         assert own.isApprox(BASES[name], 1e-12)
     outward = ROTATIONS["right"].T @ [0.0, -1.0, 0.0]
-    np.testing.assert_allclose(predictor._predictor.contact.normal, outward, atol=1e-11)
-    np.testing.assert_allclose(detector._watch.normal, outward, atol=1e-11)
-    controller._on_field(field_to_message(field._live.field, 0.0, ROS))
-    assert controller._session.field is not None and not controller._connections.refused_field
-    predictor._check_base()
+    np.testing.assert_allclose(predictor.predictor.contact.normal, outward, atol=1e-11)
+    np.testing.assert_allclose(detector.watch.normal, outward, atol=1e-11)
+    send(controller, "reference_field", field_to_message(field.live.field, 0.0, ROS))
+    assert controller.session.field is not None and not controller.connections.refused_field
+    answer = call(predictor, "predict_post_impact", PredictPostImpact.Request(position=Q, velocity=np.zeros(7)))
+    assert answer.success, answer.message
 
 
-def test_the_detector_goes_on_counting_on_another_base(make, task_file):
+def test_the_detector_goes_on_counting_on_another_base(make, sent, task_file):
     """As when `reference_field` was started anew, with the arm mounted elsewhere."""
-    field = make(task=str(task_file))
-    messages = published(field)
+    field = make(ReferenceFieldNode, task=str(task_file))
+    messages = sent(field, "task")
     tell(field, *tree())
     detector = make(ImpactDetectorNode, robot="panda", arm="left", joints=list("abcdefg"), base_from_task=True)
-    detector._watch.sequence = 5
-    detector._on_task(messages[0])
-    assert detector._watch.sequence == 5
-    assert detector._watch._robot is detector._robot
-    before = detector._watch
-    detector._on_task(messages[0])
-    assert detector._watch is before
+    detector.watch.sequence = 5
+    send(detector, "task", messages[0])
+    assert detector.watch.sequence == 5
+    assert detector.watch._robot is detector._robot
+    before = detector.watch
+    send(detector, "task", messages[0])
+    assert detector.watch is before
 
 
 def test_no_states_are_watched_on_an_unknown_base(make, task_file):
     detector = make(ImpactDetectorNode, robot="panda", joints=list("abcdefg"), base_from_task=True, lockstep=True)
     answered = []
     detector._lockstep = type("Answers", (), {"report": lambda self, stamp: answered.append(stamp)})()
-    detector._watch = None
+    detector.watch = None
     detector._on_state(stamp(1.0))
-    assert len(answered) == 1 and detector._watch is None
+    assert len(answered) == 1 and detector.watch is None
 
 
 # The graph
@@ -408,12 +385,12 @@ def over_dds(context: Context, kind: type, task_file) -> None:
             executor.spin_once(timeout_sec=0.05)
         assert done()
 
-    spin_until(lambda: "TF has no frame 'world'" in field._no_motion())
-    assert not field._started and controller._session is None and not controller.finished
+    spin_until(lambda: "TF has no frame 'world'" in field.no_motion())
+    assert not field._started and controller.session is None and not controller.finished
     publisher.publish(kind(transforms=[link(*each) for each in tree()]))
-    spin_until(lambda: controller._session is not None and controller._session.field is not None)
+    spin_until(lambda: controller.session is not None and controller.session.field is not None)
     spin_until(lambda: not predictor._waiting and not detector._waiting)
-    for own, name in zip(controller._session.bases, BASES, strict=True):
+    for own, name in zip(controller.session.bases, BASES, strict=True):
         assert own.isApprox(BASES[name], 1e-12)
     assert predictor._base.isApprox(BASES["right"], 1e-12)
     np.testing.assert_allclose(detector._robot.gravity(Q), tilted_gravity("left"), atol=1e-10)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from controller_manager_msgs.srv import ListControllers, SwitchController
 from impact_aware_msgs.msg import ControllerState, Heartbeat
+from node_harness import call, send, status
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
@@ -21,7 +22,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import law_to_message
 from impact_aware.nodes import command_watchdog
 from impact_aware.nodes.command_watchdog import CommandWatchdogNode
-from impact_aware.nodes.ros import controller_switch, deactivation
+from impact_aware.nodes.ros import controller_switch
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.emulators.controllers import ControllerManager, LoadedController
@@ -39,7 +40,7 @@ class Cell:
     def __init__(self, monkeypatch, settings: dict, managers: tuple[str, ...], active: dict[str, bool]) -> None:
         self.now = 1000.0
         clock = SimpleNamespace(monotonic=lambda: self.now)
-        for module in (command_watchdog, controller_switch, deactivation):
+        for module in (command_watchdog, controller_switch):
             monkeypatch.setattr(module, "time", clock)
         made = command_watchdog.Settings(**(TIMES | settings))
         monkeypatch.setattr(command_watchdog, "load_settings", lambda node, kind: made)
@@ -103,7 +104,7 @@ class Cell:
         self.receive(serialize_message(Float64MultiArray(data=[float(value) for value in values])), arm)
 
     def receive(self, serialized: bytes, arm: int = 0) -> None:
-        watch = self.watchdog._watches[arm]
+        watch = self.watchdog.watches[arm]
         self.watchdog._on_command(watch, self.watchdog._reader(PANDA.limits.effort)[1], serialized)
 
     def ready(self) -> None:
@@ -112,9 +113,9 @@ class Cell:
             self.now += 1.0
             self.watchdog._look()
             self.spin()
-            if not self.watchdog._state()[1]:
+            if not self.watchdog.state()[1]:
                 return
-        pytest.fail(self.watchdog._state()[1])
+        pytest.fail(self.watchdog.state()[1])
 
     def close(self) -> None:
         self.executor.shutdown()
@@ -154,7 +155,7 @@ def test_commands_that_stop_take_the_controller_off_the_arm_and_nothing_else(cel
     cell.spin()
     assert cell.requests == [("controller_manager", ["effort_controller"], STRICT)]
     assert cell.active == {"controller_manager/effort_controller": False, "controller_manager/broadcaster": True}
-    level, sentence, values = cell.watchdog._status()
+    level, sentence, values = status(cell.watchdog)
     assert level == command_watchdog.ERROR
     assert sentence == "stopped the arms: no command on /effort_controller/commands for 24 ms"
     assert values["controllers"] == "effort_controller deactivated"
@@ -167,11 +168,11 @@ def test_it_stays_stopped_when_commands_come_again_until_it_is_reset(cell):
     cell.look(12)
     cell.spin()
     cell.look(100, send=True)
-    assert cell.watchdog._state()[0] == Heartbeat.STATE_STOPPED
+    assert cell.watchdog.state()[0] == Heartbeat.STATE_STOPPED
     assert len(cell.requests) == 1, "asked once, as it was confirmed"
-    answer = cell.watchdog._on_reset(Trigger.Request(), Trigger.Response())
+    answer = call(cell.watchdog, "~/reset", Trigger.Request())
     assert answer.success
-    assert cell.watchdog._state()[0] == Heartbeat.STATE_WORKING
+    assert cell.watchdog.state()[0] == Heartbeat.STATE_WORKING
     cell.look(5, send=True)
     cell.look(12)
     cell.spin()
@@ -181,13 +182,13 @@ def test_it_stays_stopped_when_commands_come_again_until_it_is_reset(cell):
 
 def test_a_controller_that_ends_in_order_is_no_fault(cell):
     cell.look(5, send=True)
-    cell.watchdog._on_controller_state(ControllerState(mode=ControllerState.MODE_HOLD))
+    send(cell.watchdog, "controller_state", ControllerState(mode=ControllerState.MODE_HOLD))
     cell.look(4)
-    cell.watchdog._on_controller_state(ControllerState(mode=ControllerState.MODE_IDLE))
+    send(cell.watchdog, "controller_state", ControllerState(mode=ControllerState.MODE_IDLE))
     cell.look(100)
     cell.spin()
     assert cell.requests == []
-    assert cell.watchdog._state()[0] == Heartbeat.STATE_WORKING
+    assert cell.watchdog.state()[0] == Heartbeat.STATE_WORKING
 
 
 @pytest.mark.parametrize(
@@ -203,12 +204,12 @@ def test_a_command_that_is_none_stops_at_once(cell, values, words):
     cell.command(values)
     cell.spin()
     assert not cell.active["controller_manager/effort_controller"]
-    assert words in cell.watchdog._state()[1]
+    assert words in cell.watchdog.state()[1]
 
 
 def test_bytes_that_are_no_message_stop_at_once(cell):
     cell.receive(b"\x00\x01\x00\x00\x07")
-    assert "can't be decoded" in cell.watchdog._state()[1] or "torques for 7 joints" in cell.watchdog._state()[1]
+    assert "can't be decoded" in cell.watchdog.state()[1] or "torques for 7 joints" in cell.watchdog.state()[1]
 
 
 def test_the_same_torque_for_a_tenth_of_a_second_is_a_controller_that_hangs(cell):
@@ -216,7 +217,7 @@ def test_the_same_torque_for_a_tenth_of_a_second_is_a_controller_that_hangs(cell
     for _ in range(53):
         cell.command(np.full(PANDA.n, 0.5))
         cell.look(1)
-    assert "the same command on /effort_controller/commands for 104 ms" in cell.watchdog._state()[1]
+    assert "the same command on /effort_controller/commands for 104 ms" in cell.watchdog.state()[1]
 
 
 def test_one_of_the_controllers_is_off_already_and_the_others_go_all_the_same(make_cell):
@@ -228,22 +229,22 @@ def test_one_of_the_controllers_is_off_already_and_the_others_go_all_the_same(ma
     names = ["effort_controller", "idle"]
     assert cell.requests == [("controller_manager", names, STRICT), ("controller_manager", names, BEST_EFFORT)]
     assert not any(cell.active.values())
-    assert "confirmed" not in cell.watchdog._status()[1]
+    assert "confirmed" not in status(cell.watchdog)[1]
 
 
 def test_it_asks_again_until_somebody_confirms(cell):
     cell.look(5, send=True)
-    answers = cell.watchdog._switches[0]
+    answers = cell.watchdog.switches[0]
     ready, answers._client = answers._client, SimpleNamespace(service_is_ready=lambda: False)
     cell.look(12)
     cell.spin()
-    assert cell.watchdog._status()[1].endswith("but not confirmed")
-    assert cell.watchdog._status()[2]["controllers"] == "there is no /controller_manager"
+    assert status(cell.watchdog)[1].endswith("but not confirmed")
+    assert status(cell.watchdog)[2]["controllers"] == "there is no /controller_manager"
     answers._client = ready
     cell.look(60)
     cell.spin()
     assert not cell.active["controller_manager/effort_controller"]
-    assert "confirmed" not in cell.watchdog._status()[1]
+    assert "confirmed" not in status(cell.watchdog)[1]
 
 
 def test_a_fault_of_one_arm_stops_both(make_cell):
@@ -255,7 +256,7 @@ def test_a_fault_of_one_arm_stops_both(make_cell):
         cell.look(1)
     cell.look(12, send=True, arm=0)
     cell.spin()
-    assert "no command on /right/effort_controller/commands" in cell.watchdog._state()[1]
+    assert "no command on /right/effort_controller/commands" in cell.watchdog.state()[1]
     assert {name for name, active in cell.active.items() if not active} == {
         "left/controller_manager/effort_controller",
         "right/controller_manager/effort_controller",
@@ -276,7 +277,7 @@ def test_what_it_lacks_is_said_and_is_no_work(make_cell, managers, settings, wor
         cell.now += 1.0
         cell.watchdog._look()
         cell.spin()
-    state, detail = cell.watchdog._state()
+    state, detail = cell.watchdog.state()
     assert (state, detail) == (Heartbeat.STATE_WAITING, words)
 
 
@@ -316,18 +317,18 @@ def test_laws_are_told_apart_by_their_stamps(make_cell):
     for index in range(120):
         cell.receive(law(5.0 + 0.004 * index))
         cell.look(1)
-    assert cell.watchdog._state()[0] == Heartbeat.STATE_WORKING
+    assert cell.watchdog.state()[0] == Heartbeat.STATE_WORKING
     for _ in range(53):
         cell.receive(law(5.476, effort=np.full(7, 2.0)))
         cell.look(1)
-    assert "the same command on /local_law" in cell.watchdog._state()[1]
+    assert "the same command on /local_law" in cell.watchdog.state()[1]
 
 
 def test_a_law_over_the_torques_of_the_arm_is_none(make_cell):
     cell = make_cell(command_interface="local_law")
     cell.ready()
     cell.receive(law(5.0, effort=np.full(7, 200.0)))
-    assert "200 N m at joint" in cell.watchdog._state()[1]
+    assert "200 N m at joint" in cell.watchdog.state()[1]
 
 
 def control(stamp: float, feedforward: list[float], gains: list[float]) -> SimpleNamespace:
@@ -375,6 +376,6 @@ def test_it_ends_only_after_the_arms_were_brought_to_rest(cell):
     cell.watchdog.prepare_stop()
     cell.look(3)
     assert not cell.watchdog.finished
-    cell.watchdog._on_controller_state(ControllerState(mode=ControllerState.MODE_IDLE))
+    send(cell.watchdog, "controller_state", ControllerState(mode=ControllerState.MODE_IDLE))
     cell.look(1)
     assert cell.watchdog.finished

@@ -18,7 +18,7 @@ def test_nothing_is_collected_between_a_state_and_its_torque(fails):
             raise ValueError("no torque")
         return False
 
-    node = SimpleNamespace(_session=SimpleNamespace(receive=receive))
+    node = SimpleNamespace(session=SimpleNamespace(receive=receive))
     if fails:
         with pytest.raises(ValueError, match="no torque"):
             RsControllerNode._on_state(node, 1, None)

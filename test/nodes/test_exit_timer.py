@@ -9,7 +9,7 @@ from patience import LONGEST
 
 PROGRAM = """
 import ctypes
-from impact_aware.nodes.ros.exit_timer import exit_after
+from impact_aware.nodes.ros.timers import exit_after
 exit_after({duration}, {status})
 print("waiting", flush=True)
 ctypes.PyDLL(None).sleep({asleep})

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
+from node_harness import call, refused
 from patience import patient
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
@@ -62,17 +63,17 @@ def field_node(ros_context):
 
 @pytest.mark.parametrize("fields", REQUESTS.values(), ids=REQUESTS.keys())
 def test_set_task_refuses_in_one_line_and_keeps_the_field(field_node, fields):
-    before = field_node._live.field
-    answer = field_node._on_set_task(SetTask.Request(**fields), SetTask.Response())
+    before = field_node.live.field
+    answer = call(field_node, "set_task", SetTask.Request(**fields))
     assert not answer.success and answer.message.isprintable() and len(answer.message) < 600
-    assert field_node._live.field is before
-    assert field_node._refused.total() == 1
+    assert field_node.live.field is before
+    assert sum(refused(field_node).values()) == 1
 
 
 def test_set_task_opens_no_file_but_the_node_s_own(field_node, tmp_path):
     own = tmp_path / "mine.yaml"
     own.write_text(find_resource("config", "tasks", "hit_and_push.yaml").read_text())
-    answer = field_node._on_set_task(SetTask.Request(task=str(own)), SetTask.Response())
+    answer = call(field_node, "set_task", SetTask.Request(task=str(own)))
     assert not answer.success and "one of dual_arm_grab, dual_arm_grab_tilted, hit_and_push" in answer.message
 
 
@@ -94,12 +95,12 @@ def test_a_description_is_never_a_path(node, tmp_path):
 def test_the_state_of_a_request_has_to_be_possible(ros_context):
     node = JumpPredictorNode()
     request = PredictPostImpact.Request(position=[0.0, -45.0, 0.0, -135.0, 0.0, 90.0, 45.0], velocity=[0.1] * 7)
-    answer = node._on_request(request, PredictPostImpact.Response())
+    answer = call(node, "predict_post_impact", request)
     assert not answer.success and "got -45 for panda_joint2, expected radians" in answer.message
     request = PredictPostImpact.Request(
         position=[0.0, -0.8, 0.0, -2.3, 0.0, 1.5, 0.8], velocity=[0.1] * 7, has_object_mass=True, object_mass=1e300
     )
-    answer = node._on_request(request, PredictPostImpact.Response())
+    answer = call(node, "predict_post_impact", request)
     assert not answer.success and "object" in answer.message
     node.destroy_node()
 
@@ -151,7 +152,7 @@ def test_a_failed_callback_is_counted_and_the_node_goes_on(node, supervision):
     assert (level, sentence, set(values)) == (OK, "fine", {"own", "listens on"})
     spinner = Raising(ZeroDivisionError("a"), MemoryError("b"), ZeroDivisionError("c"), RecursionError("d"))
     for _ in range(6):
-        runtime._spin_once(spinner, [node], 0.01)
+        runtime.spin_once(spinner, [node], 0.01)
     assert supervision.failures.total() == 4
     level, sentence, values = reporter._collect()
     assert (level, sentence, values["own"]) == (ERROR, "4 callbacks failed", 1)
@@ -167,7 +168,7 @@ def test_kinds_of_failures_are_bounded(node):
     assert supervision.failures[OTHERS] == 30
 
 
-@pytest.mark.parametrize("spin", [runtime._spin_once, runtime._spin])
+@pytest.mark.parametrize("spin", [runtime.spin_once, runtime.spin])
 def test_a_timer_that_fails_does_not_end_a_real_executor(node, supervision, spin):
     calls = []
 
@@ -194,7 +195,7 @@ def test_a_stretch_of_spinning_serves_many_callbacks_and_ends_although_more_come
     executor = runtime.make_executor()
     executor.add_node(node)
     begin = time.monotonic()
-    runtime._spin(executor, [node], 0.3)
+    runtime.spin(executor, [node], 0.3)
     took = time.monotonic() - begin
     executor.remove_node(node)
     executor.shutdown()
@@ -243,11 +244,11 @@ def test_a_clock_below_zero_does_not_end_a_node(ros_context, supervision):
     while not supervision.failures and time.monotonic() < deadline:
         message.clock.sec = -5
         publisher.publish(message)
-        runtime._spin_once(executor, [node], 0.05)
+        runtime.spin_once(executor, [node], 0.05)
     message.clock.sec = 7
     while node.get_clock().now().nanoseconds != 7 * 10**9 and time.monotonic() < deadline:
         publisher.publish(message)
-        runtime._spin_once(executor, [node], 0.05)
+        runtime.spin_once(executor, [node], 0.05)
     assert node.get_clock().now().nanoseconds == 7 * 10**9
     executor.remove_node(node)
     executor.shutdown()

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from node_harness import refused, send, status
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
@@ -70,7 +71,7 @@ def watched(node, monkeypatch) -> list:
 
 def test_a_sample_is_the_state_in_the_configured_order(node, monkeypatch):
     samples = watched(node, monkeypatch)
-    node._source._receive(state(2.5, "cab", (0.3, 0.1, 0.2), (1.3, 1.1, 1.2), (7.3, 7.1, 7.2)))
+    send(node, "joint_states", state(2.5, "cab", (0.3, 0.1, 0.2), (1.3, 1.1, 1.2), (7.3, 7.1, 7.2)))
     ((sample, position),) = samples
     assert sample.time == 2.5
     np.testing.assert_array_equal(position, [0.1, 0.2, 0.3])
@@ -80,7 +81,7 @@ def test_a_sample_is_the_state_in_the_configured_order(node, monkeypatch):
 
 def test_a_differenced_velocity_is_no_measured_one(node, monkeypatch):
     samples = watched(node, monkeypatch)
-    node._source._receive(state(2.5, velocity=()))
+    send(node, "joint_states", state(2.5, velocity=()))
     assert samples[0][0].velocity is None
 
 
@@ -100,7 +101,7 @@ def test_an_impact_is_published_with_all_that_was_found(node):
 )
 def test_its_meaning_follows_under_its_number(make_node, expected, meaning):
     node = make_node()
-    node._source._receive(state(2.0))
+    send(node, "joint_states", state(2.0))
     node._publish(WatchEvent(WatchEventKind.MADE, 4, event=FOUND))
     verdict = SimpleNamespace(expected=expected, unexplained=0.1)
     node._publish(WatchEvent(WatchEventKind.MEANING, 3, verdict=verdict))
@@ -116,7 +117,7 @@ def test_a_lost_contact_is_published_under_its_arm(node):
     ((message, _),) = node.published
     assert (message.kind, message.sequence, message.arm) == (ImpactEvent.KIND_CONTACT_LOST, 5, "left")
     assert (message.header.stamp, message.stamp_detected) == (stamp(3.5), stamp(3.52))
-    assert node._status()[2]["events: lost"] == 1
+    assert status(node)[2]["events: lost"] == "1"
 
 
 def prediction(**fields) -> ImpactPrediction:
@@ -141,7 +142,7 @@ def expected(node, monkeypatch):
     "fields", [{}, {"arm": ""}, {"source": ImpactPrediction.SOURCE_AT_IMPACT, "event_sequence": 4}]
 )
 def test_a_prediction_of_this_arm_is_compared_with_in_the_detectors_order(node, expected, fields):
-    node._on_prediction(prediction(**fields))
+    send(node, "predicted_jumps", prediction(**fields))
     (jump,) = expected
     np.testing.assert_allclose(jump.jump, [0.1, 0.2, 0.3])
     assert (jump.time, jump.sequence) == (2.25, fields.get("event_sequence", 0))
@@ -158,13 +159,13 @@ def test_a_prediction_of_this_arm_is_compared_with_in_the_detectors_order(node, 
     ],
 )
 def test_other_predictions_are_not_compared_with(node, expected, fields):
-    node._on_prediction(prediction(**fields))
-    assert expected == [] and not node._refused
+    send(node, "predicted_jumps", prediction(**fields))
+    assert expected == [] and not refused(node)
 
 
 def test_a_prediction_without_the_joints_is_counted(node, expected):
-    node._on_prediction(prediction(joint_names=["x", "y", "z"]))
-    assert expected == [] and node._status()[2]["refused: prediction not usable"] == 1
+    send(node, "predicted_jumps", prediction(joint_names=["x", "y", "z"]))
+    assert expected == [] and refused(node) == {"prediction not usable": 1}
 
 
 def test_other_arms_impacts_reach_the_watch_once_each(node, monkeypatch):
@@ -190,7 +191,7 @@ def test_more_noise_than_was_stated_is_allowed_for_and_less_is_not(make_node, mo
         if node._noise_samples is None:
             break
         position = (np.array([0.1, 0.2, 0.3]) + 5e-5 * rng.standard_normal(3)).tolist()
-        node._source._receive(state(2.0 + 1e-3 * index, position=position))
+        send(node, "joint_states", state(2.0 + 1e-3 * index, position=position))
     assert node._noise_samples is None
     # Up to twice what the samples have: a few tens of them show it only roughly.
     assert [5e-5 <= noise <= 2e-4 for noise in made] == ([True] if allowed_for else [])

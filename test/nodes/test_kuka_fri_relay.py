@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from lbr_fri_idl.msg import LBRTorqueCommand
+from node_harness import send, status
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -19,11 +20,11 @@ from impact_aware.bringup.hardware import load_hardware
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.task import task_to_message
 from impact_aware.nodes import command_watchdog, kuka_fri_relay
+from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
-from impact_aware.nodes.ros.deactivation import Outcome
+from impact_aware.nodes.ros.controller_switch import Outcome
 from impact_aware.nodes.ros.messages import ROS, stamp
-from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task
 from impact_aware.task.arms import robot_on_base
@@ -73,7 +74,7 @@ class Way:
         names = [PANDA.joint_names[place] for place in order]
         message = JointState(name=names, position=np.asarray(q)[order], velocity=np.asarray(dq)[order])
         message.header.stamp = stamp(self.time)
-        self.node._states._receive(serialize_message(message))
+        send(self.node, "joint_states", message)
 
     def effort(self, values=EFFORT) -> None:
         self.node._on_command(serialize_message(Float64MultiArray(data=[float(value) for value in values])))
@@ -92,7 +93,7 @@ def test_before_the_first_torque_each_state_is_answered_with_its_position_and_wi
     assert len(way.sent) == 3
     np.testing.assert_array_equal(way.sent[-1][0], Q + 2e-4)
     assert not np.any([torque for _, torque in way.sent])
-    assert way.node._status()[1] == "no torques yet"
+    assert status(way.node)[1] == "no torques yet"
 
 
 def test_a_torque_is_passed_on_at_once_with_the_newest_position_and_once(way):
@@ -105,7 +106,7 @@ def test_a_torque_is_passed_on_at_once_with_the_newest_position_and_once(way):
     np.testing.assert_allclose(torque, EFFORT, atol=1e-12)
     # Looking around in ROS' graph takes time that the arm does not have.
     assert way.node._readiness._busy()
-    assert way.node._status()[1] == "passing torques on"
+    assert status(way.node)[1] == "passing torques on"
 
 
 def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(ros_context, monkeypatch):
@@ -116,7 +117,8 @@ def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(
     assert way.node._objection() == NOT_KNOWN
     task = load_task("hit_and_push")
     arm = dataclasses.replace(task.arms[0], base_rpy=(0.4, -0.7, 0.2))
-    way.node._bases._take(task_to_message(dataclasses.replace(task, arms=(arm,), frame="cell"), 1, 0.0, ROS))
+    message = task_to_message(dataclasses.replace(task, arms=(arm,), frame="cell"), 1, 0.0, ROS)
+    send(way.node, "task", message)
     expected = robot_on_base("panda", (0.4, -0.7, 0.2)).gravity(Q)
     np.testing.assert_allclose(way.node.relay._robot.gravity(Q), expected, atol=1e-12)
     assert np.abs(expected - PANDA.gravity(Q)).max() > 5.0
@@ -126,12 +128,12 @@ def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(
     np.testing.assert_allclose(way.sent[-1][1], EFFORT, atol=1e-12)
     # Not while torques are passed on, nor while the arm is damped after them.
     leading = way.node.relay
-    way.node._on_task()
+    send(way.node, "task", message)
     assert way.node.relay is leading
     way.now += 0.02
     way.state(Q, np.full(7, 0.3))
     assert not leading.leads
-    way.node._on_task()
+    send(way.node, "task", message)
     assert way.node.relay is leading
     # At rest it may change, and goes on from the torque that holds the arm.
     for _ in range(60):
@@ -139,7 +141,7 @@ def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(
     way.state(Q + 0.002, np.zeros(7))
     held = leading.filter.previous
     assert held.any()
-    way.node._on_task()
+    send(way.node, "task", message)
     assert way.node.relay is not leading
     np.testing.assert_array_equal(way.node.relay.filter.previous, held)
     way.node.destroy_node()
@@ -173,7 +175,7 @@ def test_when_torques_end_the_states_are_answered_and_the_arm_is_damped(way):
     damped = PANDA.bias(Q, DQ) - PANDA.gravity(Q) - 10.0 * PANDA.mass_matrix(Q) @ DQ
     # The hold helps to brake, with 15 N m at most.
     assert 1.0 < np.abs(way.sent[-1][1] - damped).max() < 15.0 + 1e-9
-    level, text, _ = way.node._status()
+    level, text, _ = status(way.node)
     assert level != command_watchdog.OK and text.startswith("holding the arm: no command for 1")
 
 
@@ -189,14 +191,14 @@ def test_no_torque_goes_on_with_a_position_of_long_ago(way):
     way.now += 0.021
     way.effort()
     assert len(way.sent) == count
-    assert way.node._status()[1] == "no joint_states for 21 ms: nothing is passed on"
+    assert status(way.node)[1] == "no joint_states for 21 ms: nothing is passed on"
 
 
 def test_bytes_that_are_no_command_are_left_out(way):
     way.state()
     way.node._on_command(b"\x00\x01\x02")
     way.effort(EFFORT[:5])
-    assert way.node._status()[1] == "holding the arm: a command that is none: 5 torques for 7 joints"
+    assert status(way.node)[1] == "holding the arm: a command that is none: 5 torques for 7 joints"
 
 
 def test_it_ends_when_the_arm_rests_and_leaves_the_driver_without_torque(way):
@@ -256,11 +258,11 @@ class Cell:
             if condition():
                 return
             self.executor.spin_once(timeout_sec=0.005)
-        pytest.fail(str(self.watchdog._status()))
+        pytest.fail(str(status(self.watchdog)))
 
     def overlay(self, torque, position=Q) -> None:
         message = LBRTorqueCommand(joint_position=np.asarray(position), torque=np.asarray(torque))
-        watch = self.watchdog._watches[0]
+        watch = self.watchdog.watches[0]
         self.watchdog._on_command(watch, self.watchdog._reader(PANDA.limits.effort)[1], serialize_message(message))
 
     def close(self) -> None:
@@ -284,14 +286,14 @@ def make_cell(ros_context, monkeypatch):
 
 def test_the_arm_is_stopped_by_its_controller_and_by_its_component(make_cell):
     cell = make_cell()
-    cell.until(lambda: not cell.watchdog._state()[1])
+    cell.until(lambda: not cell.watchdog.state()[1])
     cell.overlay(EFFORT)
-    assert cell.watchdog._watches[0].begun and not cell.watchdog._reason
+    assert cell.watchdog.watches[0].begun
     cell.overlay(EFFORT, np.where(np.arange(7) == 4, np.nan, Q))
-    assert cell.watchdog._reason == "a command that is none: a position that is not finite"
-    cell.until(lambda: all(own.outcome is Outcome.OFF for own in cell.watchdog._switches))
+    assert cell.watchdog.state()[1] == "a command that is none: a position that is not finite"
+    cell.until(lambda: all(own.outcome is Outcome.OFF for own in cell.watchdog.switches))
     assert not cell.driver.lbr.active and not cell.driver.lbr.component_active
-    said = cell.watchdog._status()[2]["controllers"]
+    said = status(cell.watchdog)[2]["controllers"]
     assert said == "lbr_torque_command_controller deactivated; lbr_system_interface is inactive"
 
 
@@ -302,23 +304,23 @@ def test_the_arm_is_stopped_by_its_controller_and_by_its_component(make_cell):
 def test_torques_that_are_none_stop_it_too(make_cell, torque, words):
     cell = make_cell()
     cell.overlay(torque)
-    assert words in cell.watchdog._reason
+    assert words in cell.watchdog.state()[1]
 
 
 def test_after_a_message_without_torque_no_other_is_expected(make_cell):
     cell = make_cell()
     cell.overlay(EFFORT)
-    assert cell.watchdog._watches[0].begun
+    assert cell.watchdog.watches[0].begun
     cell.overlay(np.zeros(7))
-    assert not cell.watchdog._watches[0].begun and not cell.watchdog._reason
+    assert not cell.watchdog.watches[0].begun and status(cell.watchdog)[2]["stopped"] == "False"
 
 
 def test_a_component_that_is_not_there_is_said_and_not_confirmed(make_cell):
     cell = make_cell(hardware_components=["lbr"])
-    cell.until(lambda: not cell.watchdog._state()[1])
+    cell.until(lambda: not cell.watchdog.state()[1])
     cell.overlay(np.full(7, np.nan))
-    cell.until(lambda: "no hardware component" in cell.watchdog._status()[2]["controllers"])
-    assert cell.watchdog._status()[1].endswith("but not confirmed")
+    cell.until(lambda: "no hardware component" in status(cell.watchdog)[2]["controllers"])
+    assert status(cell.watchdog)[1].endswith("but not confirmed")
     assert cell.driver.lbr.component_active
 
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from impact_aware_msgs.msg import ImpactEvent, LocalLaw
-from rclpy.lifecycle import TransitionCallbackReturn
+from controller_bench import FAILURE, SUCCESS
+from impact_aware_msgs.msg import LocalLaw
+from node_harness import status
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import JointState
 
 from impact_aware.control import Mode
 from impact_aware.control.local_law import LocalLaw as Law
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import law_from_message, law_to_message
-from impact_aware.messages.reference_field import field_to_message
-from impact_aware.nodes import rs_controller, sim_robot
-from impact_aware.nodes.ros.messages import ROS, stamp
-from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.nodes import sim_robot
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.sim_robot import SimRobotNode
 from impact_aware.simulation import DriveMode
 from impact_aware.simulation.sensors import JointReading
-from impact_aware.task import load_task, make_field, start_posture
+from impact_aware.task import load_task, start_posture
 from impact_aware.task.arms import arms_of_task
 
 TASK = load_task("dual_arm_grab")
@@ -117,7 +113,7 @@ def plant(make_plant):
 
 
 def test_the_plant_applies_a_law_to_what_its_sensors_show(plant):
-    arm, law = plant._arms["right"], made(1)
+    arm, law = plant.arms["right"], made(1)
     q, dq = np.concatenate([np.zeros(N), STARTS[1] + 0.01]), np.concatenate([np.zeros(N), np.full(N, 0.02)])
     reading = JointReading(time=0.0, q=q, dq=dq, effort=np.zeros(14))
     arm.input._receive(sent(law))
@@ -126,41 +122,41 @@ def test_the_plant_applies_a_law_to_what_its_sensors_show(plant):
     np.testing.assert_allclose(applied, law.torque(q[N:], dq[N:], 1.03))
     assert not arm.input.lapsed(1.0399)
     assert arm.input.lapsed(1.0401)
-    assert plant._arms["left"].torque(q, reading, 1.03) is None
+    assert plant.arms["left"].torque(q, reading, 1.03) is None
 
 
 def test_an_arm_whose_laws_stop_is_damped_and_says_so(plant):
-    for index, arm in enumerate(plant._arms.values()):
+    for index, arm in enumerate(plant.arms.values()):
         arm.input._receive(sent(made(index, validity=0.0405)))
     for _ in range(30):
         plant._step()
-    assert set(plant._plant.modes.values()) == {DriveMode.TORQUE}
-    assert plant._status()[0] == sim_robot.OK
+    assert set(plant.plant.modes.values()) == {DriveMode.TORQUE}
+    assert status(plant)[0] == sim_robot.OK
     for _ in range(300):
         plant._step()
-    level, sentence, values = plant._status()
+    level, sentence, values = status(plant)
     assert (level, sentence) == (sim_robot.ERROR, "laws stopped: left, right damped")
     assert values["damped"] == "left, right"
     # Of 330 cycles the first 41, at 0 to 40 ms, were within the validity.
-    assert values["damped_cycles"] == 2 * (330 - 41)
-    assert np.abs(plant._plant.state.dq).max() < 0.02
+    assert values["damped_cycles"] == str(2 * (330 - 41))
+    assert np.abs(plant.plant.state.dq).max() < 0.02
 
 
 @pytest.mark.parametrize(
     "wrong", [made(1, joint_names=tuple("abcdefg")), made(sequence=3), made(sequence=2)], ids=["names", "same", "older"]
 )
 def test_a_law_that_is_not_the_next_one_of_this_arm_is_dropped_and_counted(plant, wrong):
-    commands = plant._arms["left"].input
+    commands = plant.arms["left"].input
     commands._receive(sent(made()))
-    commands.torque(STARTS[0], plant._plant.reading, 1.0)
+    commands.torque(STARTS[0], plant.plant.reading, 1.0)
     commands._receive(sent(wrong))
     np.testing.assert_array_equal(commands._follower.law.effort, made().effort)
-    assert plant._status()[2]["rejected_commands"] == 1
+    assert status(plant)[2]["rejected_commands"] == "1"
 
 
 def test_in_lockstep_the_plant_waits_for_the_first_law_and_no_other(make_plant):
     plant = make_plant(lockstep=True, lockstep_participants=["rs_controller"])
-    commands = plant._arms["left"].input
+    commands = plant.arms["left"].input
     assert not commands.is_new(1.0)
     commands._receive(sent(made()))
     commands.used()
@@ -173,110 +169,66 @@ def test_in_lockstep_the_plant_waits_for_the_first_law_and_no_other(make_plant):
 # The controller
 
 
-class Bench:
-    """A controller of two arms without DDS partners, whose laws are kept."""
-
-    def __init__(self, **more) -> None:
-        self.node = RsControllerNode()
-        bases = [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0]
-        self.node._settings = rs_controller.Settings(
-            arms=["left", "right"], robots=["panda"], bases=bases, state_timeout=60.0, command_interface="local_law",
-            **more,
-        )  # fmt: skip
-        self.laws: list[tuple[int, Law]] = []
-        self.time = 1.0
-
-    def configure(self) -> bool:
-        return self.node.trigger_configure() is TransitionCallbackReturn.SUCCESS
-
-    def state(self) -> None:
-        self.time += 1e-3
-        for own, start, reader in zip(ARMS, STARTS, self.node._session.states.readers, strict=True):
-            message = JointState(name=list(own.robot.joint_names), position=start, velocity=np.zeros(N))
-            message.header.stamp = stamp(self.time)
-            reader._receive(serialize_message(message))
-
-    def activate(self) -> None:
-        assert self.configure()
-        for arm in ARMS:
-            self.node.create_subscription(LocalLaw, arm.topic("local_law"), print, 1)
-        for index, publisher in enumerate(self.node._commands._publishers):
-            publisher.publish = lambda message, index=index: self.laws.append((index, law_from_message(message)))
-        self.node._on_field(field_to_message(make_field(TASK, [arm.robot for arm in ARMS]), self.time, ROS))
-        self.state()
-        assert self.node.trigger_activate() is TransitionCallbackReturn.SUCCESS
-
-
 @pytest.fixture
-def make_bench(ros_context):
-    made_benches = []
+def make_laws(make_bench, sent):
+    """Controllers of two arms, each with a function for all its laws so far and the arm of each."""
 
-    def make(**more) -> Bench:
-        made_benches.append(Bench(**more))
-        return made_benches[-1]
+    def make(**more):
+        bench = make_bench("dual_arm_grab", command_interface="local_law", **more)
 
-    yield make
-    for bench in made_benches:
-        bench.node.destroy_node()
+        def laws() -> list[tuple[int, Law]]:
+            found = [(k, law_from_message(own)) for k in (0, 1) for own in sent(bench.node, ARMS[k].topic("local_law"))]
+            return sorted(found, key=lambda entry: (entry[1].sequence, entry[0]))
+
+        return bench, laws
+
+    return make
 
 
-def test_the_controller_publishes_laws_of_each_arm_at_their_rate_and_no_torques(make_bench):
-    bench = make_bench(law_rate=200.0, law_validity=0.03)
+def test_the_controller_publishes_laws_of_each_arm_at_their_rate_and_no_torques(make_laws):
+    bench, laws = make_laws(law_rate=200.0, law_validity=0.03)
     bench.activate()
     begin = bench.time
     for _ in range(16):
         bench.state()
-    left, right = ([law for index, law in bench.laws if index == own] for own in (0, 1))
+    left, right = ([law for index, law in laws() if index == own] for own in (0, 1))
     assert [round(1e3 * (law.stamp - begin)) for law in left] == [1, 6, 11, 16]
     assert [law.sequence for law in right] == [1, 2, 3, 4]
     assert {law.validity for law in left + right} == {0.03}
     assert {law.mode for law in left + right} == {Mode.ANTE}
-    session = bench.node._session
+    session = bench.node.session
     np.testing.assert_array_equal(np.concatenate([left[-1].effort, right[-1].effort]), session.command.effort)
     np.testing.assert_array_equal(right[-1].position, STARTS[1])
-    topics = {name for name, _ in bench.node.get_publisher_names_and_types_by_node("rs_controller", "/")}
+    topics = {own.topic_name for own in bench.node.publishers}
     assert "/left/local_law" in topics
     assert not any("effort_controller" in topic for topic in topics)
 
 
-def test_another_mode_is_told_at_once_and_so_is_the_safe_mode_without_states(make_bench):
-    bench = make_bench(law_rate=50.0, law_validity=0.5)
+def test_another_mode_is_told_at_once_and_so_is_the_safe_mode_without_states(make_laws):
+    bench, laws = make_laws(law_rate=50.0, law_validity=0.5)
     bench.activate()
     bench.state()
     bench.state()
-    assert [law.mode for _, law in bench.laws] == [Mode.ANTE] * 2
-    event = ImpactEvent(arm="left", sequence=1, kind=ImpactEvent.KIND_CONTACT_MADE)
-    event.header.stamp = event.stamp_detected = stamp(bench.time)
-    bench.node._session.events._leads = None  # the arms stay at their start
-    bench.node._on_impact(0, event)
+    assert [law.mode for _, law in laws()] == [Mode.ANTE] * 2
+    bench.impact(0)
     bench.state()
-    assert [law.mode for _, law in bench.laws][2:] == [Mode.INTERIM] * 2
+    assert [law.mode for _, law in laws()][2:] == [Mode.INTERIM] * 2
     bench.node.survive(RuntimeError("a mistake"))
-    assert [law.mode for _, law in bench.laws][4:] == [Mode.SAFE] * 2
-    damping = bench.laws[-1][1].velocity_gain
+    assert [law.mode for _, law in laws()][4:] == [Mode.SAFE] * 2
+    damping = laws()[-1][1].velocity_gain
     assert np.linalg.eigvalsh(0.5 * (damping + damping.T)).min() > 0.0
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"law_rate": 100.0, "law_validity": 0.01}, "law_validity: got 0.01, expected 0.02 s or more, two periods of"),
-        ({"law_rate": 20.0}, "law_rate: got 20.0, expected 50..1000 Hz"),
-        ({"law_validity": 10.0}, "law_validity: got 10.0, expected 0.002..0.5 s"),
-    ],
-)
-def test_laws_that_can_not_be_are_refused_when_configured(make_bench, settings, sentence, monkeypatch):
-    bench, said = make_bench(**settings), []
-    # Not by what rcl prints: other tests of this process may have turned it down.
-    monkeypatch.setattr(bench.node, "get_logger", lambda: SimpleNamespace(error=said.append))
-    assert not bench.configure()
-    assert sentence in said[0]
+def test_laws_that_end_before_the_next_are_refused_when_configured(make_laws):
+    bench, _ = make_laws(law_rate=100.0, law_validity=0.01)
+    assert bench.node.trigger_configure() is FAILURE
+    assert "law_validity: got 0.01, expected 0.02 s or more, two periods of" in status(bench.node)[1]
 
 
-def test_nobody_who_applies_laws_is_no_reason_to_move(make_bench):
-    bench = make_bench()
-    assert bench.configure()
-    bench.node._on_field(field_to_message(make_field(TASK, [arm.robot for arm in ARMS]), bench.time, ROS))
+def test_nobody_who_applies_laws_is_no_reason_to_move(make_laws):
+    bench, _ = make_laws()
+    assert bench.node.trigger_configure() is SUCCESS
+    bench.field()
     bench.state()
-    assert bench.node.trigger_activate() is TransitionCallbackReturn.FAILURE
-    assert "is the controller that applies laws loaded?" in bench.node._complaint
+    assert bench.node.trigger_activate() is FAILURE
+    assert "is the controller that applies laws loaded?" in status(bench.node)[1]

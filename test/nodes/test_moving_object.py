@@ -9,6 +9,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
+from node_harness import send
 from patience import patient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -47,9 +48,9 @@ def field_node(ros_context):
 
 def test_the_field_moves_with_the_poses(field_node):
     for count in range(20):
-        field_node._object.receive(seen(count))
-    assert field_node._no_motion() == ""
-    field = field_node._live.field
+        send(field_node, "object_pose", seen(count))
+    assert field_node.no_motion() == ""
+    field = field_node.live.field
     np.testing.assert_allclose(field.object_velocity, BELT, atol=1e-9)
     np.testing.assert_allclose(field.advanced(5.6).object_position, PLACE + 0.6 * BELT, atol=1e-9)
 
@@ -64,14 +65,14 @@ def test_an_object_that_may_swing_is_followed_along_its_swing(ros_context, kind)
     for count in range(120):
         message = seen(count)
         write_vector(message.pose.position, PLACE + swing.displacement(velocity, 0.02 * count))
-        node._object.receive(message)
-    assert node._object.refusal() == ""
+        send(node, "object_pose", message)
+    assert node.object_poses.refusal() == ""
     expected = PLACE + swing.displacement(velocity, 3.0)
     if kind is ReferenceFieldNode:
-        found = node._live.field.advanced(8.0).object_position
+        found = node.live.field.advanced(8.0).object_position
     else:
-        half = node._predictor.shape.half_extents[1]
-        found = node._predictor.plane_point + node._predictor._shift(8.0) - [0.0, half, 0.0]
+        half = node.predictor.shape.half_extents[1]
+        found = node.predictor.plane_point + node.predictor._shift(8.0) - [0.0, half, 0.0]
     # The field follows by steps of 2 mm and 3 mm/s.
     np.testing.assert_allclose(found, expected, atol=4e-3)
     node.destroy_node()
@@ -90,10 +91,10 @@ def test_a_motion_that_can_t_be_followed_is_refused(field_node, monkeypatch, how
     monkeypatch.setattr("impact_aware.nodes.object_poses.time.monotonic", lambda: now[0])
     for count in range(20):
         now[0] = next(clock)
-        field_node._object.receive(seen(count, **how))
-    assert words in field_node._no_motion()
+        send(field_node, "object_pose", seen(count, **how))
+    assert words in field_node.no_motion()
     # Without stamps it is not known when it was where; too fast, only no motion begins.
-    assert field_node._live.field.object_moves == how.get("stamped", True)
+    assert field_node.live.field.object_moves == how.get("stamped", True)
 
 
 @pytest.mark.dds
@@ -127,7 +128,7 @@ def test_its_velocity_reaches_field_and_prediction_over_dds(ros_context):
         field = field_from_message(fields[-1])
         when = field.object_time
         np.testing.assert_allclose(field.object_position, PLACE + (when - 5.0) * BELT, atol=3e-3)
-        assert until(lambda: nodes[1]._predictor.object_velocity.any())
+        assert until(lambda: nodes[1].predictor.object_velocity.any())
         event = ImpactEvent(sequence=1, joint_names=ROBOT.joint_names, position=ROBOT.home)
         event.velocity_before = 0.1 * np.ones(7)
         event.header.stamp = event.stamp_detected = stamp(5.0 + 0.02 * count + 0.1)

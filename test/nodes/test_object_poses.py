@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
 import pytest
 import rclpy
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TransformStamped
+from node_harness import refused, send, tick
 from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.time import Time
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
-from impact_aware.nodes.object_follower import MOST_WAITING
+from impact_aware.nodes.object_poses import MOST_WAITING
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.readiness import Readiness
@@ -30,17 +33,7 @@ CAMERA = pin.SE3(pin.utils.rotate("x", 2.6) @ pin.utils.rotate("z", 0.4), np.arr
 PLACE = np.array([0.46, 0.02, 0.1])
 
 
-@pytest.fixture
-def make(ros_context):
-    nodes = []
-
-    def made(kind=ReferenceFieldNode, **parameters):
-        nodes.append(kind(parameter_overrides=[Parameter(name, value=value) for name, value in parameters.items()]))
-        return nodes[-1]
-
-    yield made
-    for node in nodes:
-        node.destroy_node()
+pytestmark = pytest.mark.usefixtures("tf")
 
 
 def seen(place: np.ndarray, at: float = 5.0, frame: str = "camera", kind=PoseStamped):
@@ -66,22 +59,20 @@ class Transforms:
 
 
 def calibrate(node, *, static: bool = True, at: float = 0.0, **more) -> None:
-    frames = node._object.frames
-    frames._listening = True
-    frames.take(Transforms(at, **more), static=static)
+    node.object_poses.frames.take(Transforms(at, **more), static=static)
 
 
 def place_of(node) -> np.ndarray:
     if isinstance(node, JumpPredictorNode):
-        return node._predictor.object_position
-    return node._live.field.object_position
+        return node.predictor.object_position
+    return node.live.field.object_position
 
 
 @pytest.mark.parametrize("kind", [ReferenceFieldNode, JumpPredictorNode])
 def test_a_pose_in_a_tilted_camera_s_frame_is_followed_in_the_base_frame(make, kind):
     node = make(kind)
     calibrate(node)
-    node._object.receive(seen(PLACE))
+    send(node, "object_pose", seen(PLACE))
     np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
 
 
@@ -89,89 +80,86 @@ def test_a_pose_in_a_tilted_camera_s_frame_is_followed_in_the_base_frame(make, k
 def test_a_pose_in_a_frame_that_nobody_knows_is_not_followed(make, kind):
     node = make(kind)
     before = place_of(node).copy()
-    node._object.frames._listening = True
-    node._object.receive(seen(PLACE))
+    send(node, "object_pose", seen(PLACE))
     np.testing.assert_array_equal(place_of(node), before)
-    assert node._refused == {"object_pose in a frame that TF does not have": 1}
-    assert node._object.refusal() == "object_pose in frame 'camera' can't be used: TF has no frame 'panda_link0'"
+    assert refused(node) == {"object_pose in a frame that TF does not have": 1}
+    assert node.object_poses.refusal() == "object_pose in frame 'camera' can't be used: TF has no frame 'panda_link0'"
 
 
 @pytest.mark.parametrize("frame", ["", "panda_link0", "/panda_link0"])
 def test_without_a_frame_or_in_the_base_frame_nothing_is_looked_up(make, frame):
-    node = make()
-    node._object.receive(seen(PLACE, frame=frame))
+    node = make(ReferenceFieldNode)
+    send(node, "object_pose", seen(PLACE, frame=frame))
     np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
-    assert not node._object.frames._listening
-    assert not node._object._looking
+    assert "/tf" not in [own.topic_name for own in node.subscriptions]
+    assert not any(own.timer_period_ns == 20_000_000 for own in node.timers)
 
 
 def test_without_tf2_msgs_it_is_said(make, monkeypatch):
-    node = make()
+    node = make(ReferenceFieldNode)
 
     def missing(name):
         raise InvalidInputError("message type", name, "an installed one")
 
     monkeypatch.setattr("impact_aware.nodes.ros.frames.message_class", missing)
-    node._object.receive(seen(PLACE))
-    assert "tf2_msgs is not installed" in node._object.refusal()
+    send(node, "object_pose", seen(PLACE))
+    assert "tf2_msgs is not installed" in node.object_poses.refusal()
 
 
 def test_a_pose_waits_for_the_transform_of_its_time(make):
     """A camera on the wrist: where it was when it looked is known a moment later."""
-    node = make()
+    node = make(ReferenceFieldNode)
     calibrate(node, static=False, at=4.9)
-    node._object.receive(seen(PLACE))
-    assert not node._object._follower.watch.seen
+    send(node, "object_pose", seen(PLACE))
+    assert not node.object_poses.watch.seen
     calibrate(node, static=False, at=5.1)
-    assert node._object._looking
-    node._object._retry()
+    tick(node, 0.02)
     np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
 
 
 def test_poses_that_wait_too_long_are_refused(make):
-    node = make()
+    node = make(ReferenceFieldNode)
     calibrate(node, static=False, at=4.9)
     for step in range(MOST_WAITING):
-        node._object.receive(seen(PLACE, at=5.0 + 0.01 * step))
-    assert node._refused["object_pose ahead of TF"] == 1
-    assert "TF is behind" in node._object.refusal()
+        send(node, "object_pose", seen(PLACE, at=5.0 + 0.01 * step))
+    assert refused(node)["object_pose ahead of TF"] == 1
+    assert "TF is behind" in node.object_poses.refusal()
 
 
 def test_no_motion_begins_towards_an_object_with_which_the_task_can_not_be_done(make):
-    node = make()
-    node._object.receive(seen(PLACE, frame=""))
-    node._object.receive(seen(np.array([30.0, 0.0, 0.1]), 5.02, frame=""))
+    node = make(ReferenceFieldNode)
+    send(node, "object_pose", seen(PLACE, frame=""))
+    send(node, "object_pose", seen(np.array([30.0, 0.0, 0.1]), 5.02, frame=""))
     for step in range(3):
-        node._object.receive(seen(np.array([30.0, 0.0, 0.1]), 5.04 + 0.02 * step, frame=""))
+        send(node, "object_pose", seen(np.array([30.0, 0.0, 0.1]), 5.04 + 0.02 * step, frame=""))
     np.testing.assert_allclose(place_of(node), PLACE)
-    assert node._no_motion().startswith("the object makes the task impossible: object.position: got ")
+    assert node.no_motion().startswith("the object makes the task impossible: object.position: got ")
     for step in range(50):
-        node._object.receive(seen(PLACE, 5.2 + 0.03 * step, frame=""))
-    assert node._no_motion() == ""
+        send(node, "object_pose", seen(PLACE, 5.2 + 0.03 * step, frame=""))
+    assert node.no_motion() == ""
 
 
 def test_the_object_may_be_a_frame_of_tf(make):
-    node = make(object_frame="box")
-    node._object.look()
-    assert "the pose of box is not known" in node._object.refusal()
+    node = make(ReferenceFieldNode, object_frame="box")
+    tick(node, 0.02)
+    assert "the pose of box is not known" in node.object_poses.refusal()
     calibrate(node)
     calibrate(node, at=7.0, static=False, pose=CAMERA.actInv(pin.SE3(np.eye(3), PLACE)), parent="camera", child="box")
-    node._object.look()
+    tick(node, 0.02)
     np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
-    assert node._time == 7.0
 
 
 def test_hostile_transforms_are_counted_and_change_nothing(make):
-    node = make()
+    node = make(ReferenceFieldNode)
     calibrate(node)
     calibrate(node, pose=pin.SE3(np.eye(3), np.array([math.nan, 0.0, 0.0])))
     calibrate(node, child="panda_link0")
     message = Transforms(0.0)
     message.transforms[0].transform.rotation.w = 7.0
-    node._object.frames.take(message, static=True)
-    node._object.receive(seen(PLACE))
+    node.object_poses.frames.take(message, static=True)
+    send(node, "object_pose", seen(PLACE))
     np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
-    assert node._object.frames.refused.total() == 3
+    assert node.object_poses.frames.refused.total() == 3
 
 
 def test_the_covariance_of_a_pose_goes_into_the_predictions(make):
@@ -182,25 +170,25 @@ def test_the_covariance_of_a_pose_goes_into_the_predictions(make):
     values = np.zeros((6, 6))
     values[0, 0], values[5, 5] = 0.004**2, 0.03**2
     message.pose.covariance = values.ravel().tolist()
-    node._object.receive(message)
+    send(node, "object_pose", message)
     x, z = CAMERA.rotation[:, 0], CAMERA.rotation[:, 2]
-    own = node._predictor._covariance
+    own = node.predictor._covariance
     np.testing.assert_allclose(own.point, 0.004**2 * np.outer(x, x), atol=1e-18)
     tilt = np.cross(z, [0.0, 1.0, 0.0])
     np.testing.assert_allclose(own.normal, 0.03**2 * np.outer(tilt, tilt), atol=1e-16)
     message.header.stamp, message.pose.covariance = stamp(5.02), np.zeros(36).tolist()
-    node._object.receive(message)
+    send(node, "object_pose", message)
     # What is left is what the motors' inertia may be off by.
-    own = node._predictor._covariance
+    own = node.predictor._covariance
     assert (own.point, own.normal) == (0.0, 0.0)
 
 
 def test_a_covariance_that_is_none_refuses_the_pose(make):
-    node = make(object_pose_type="pose_with_covariance")
+    node = make(ReferenceFieldNode, object_pose_type="pose_with_covariance")
     message = seen(PLACE, frame="", kind=PoseWithCovarianceStamped)
     message.pose.covariance = (-np.eye(6) * 2.0).ravel().tolist()
-    node._object.receive(message)
-    assert node._refused == {"object_pose not usable": 1}
+    send(node, "object_pose", message)
+    assert refused(node) == {"object_pose not usable": 1}
 
 
 def test_a_type_that_is_not_installed_is_said_at_the_start(ros_context, monkeypatch):
@@ -212,15 +200,15 @@ def test_a_type_that_is_not_installed_is_said_at_the_start(ros_context, monkeypa
 
 
 def test_a_required_pose_that_never_came_is_asked_for(make):
-    assert make()._no_motion() == ""
-    assert make(object_pose_required=True)._no_motion().startswith("no /object_pose was received: ")
-    assert make(object_pose_required=True, use_object_pose=False)._no_motion() == ""
+    assert make(ReferenceFieldNode).no_motion() == ""
+    assert make(ReferenceFieldNode, object_pose_required=True).no_motion().startswith("no /object_pose was received: ")
+    assert make(ReferenceFieldNode, object_pose_required=True, use_object_pose=False).no_motion() == ""
 
 
 @pytest.mark.dds
 def test_a_best_effort_mocap_is_received_and_no_motion_begins_while_it_is_bad(make, ros_context):
     """What the controller asks, over DDS: the field says on /readiness why no motion should begin."""
-    field = make()
+    field = make(ReferenceFieldNode)
     context = Context()
     rclpy.init(context=context)
     mocap = Node("mocap", context=context, parameter_overrides=[Parameter("companions", value=["/reference_field"])])
@@ -260,9 +248,14 @@ def test_a_best_effort_mocap_is_received_and_no_motion_begins_while_it_is_bad(ma
 PRESENT = 1.7e9
 
 
+def stand_still(node) -> None:
+    """Its clock, at `PRESENT`."""
+    node.get_clock = lambda: SimpleNamespace(now=lambda: Time(nanoseconds=int(PRESENT * 1e9)))
+
+
 def stamped(node, late: float, place: np.ndarray = PLACE) -> PoseStamped:
     """A pose with a stamp that is so old by the node's clock, s, which stands still."""
-    node._object._present = lambda: PRESENT
+    stand_still(node)
     return seen(place, PRESENT - late, frame="")
 
 
@@ -277,52 +270,45 @@ def stamped(node, late: float, place: np.ndarray = PLACE) -> PoseStamped:
 def test_a_pose_with_a_stamp_that_is_too_old_or_to_come_is_refused(make, kind, late, words):
     node = make(kind)
     before = place_of(node).copy()
-    node._object.receive(stamped(node, late))
+    send(node, "object_pose", stamped(node, late))
     np.testing.assert_array_equal(place_of(node), before)
-    assert node._object.refusal() == f"{words}: do the clocks of perception and robot agree?"
-    assert node._refused == {"object_pose stamped too early or late": 1}
+    assert node.object_poses.refusal() == f"{words}: do the clocks of perception and robot agree?"
+    assert refused(node) == {"object_pose stamped too early or late": 1}
     # Of a stamp of today, to 0.2 us.
-    assert node._object.values()["object_pose_delay"] == pytest.approx(late, abs=1e-6)
+    assert node.object_poses.values()["object_pose_delay"] == pytest.approx(late, abs=1e-6)
     for good in (0.29, -0.01):
-        node._object.receive(stamped(node, good))
+        send(node, "object_pose", stamped(node, good))
         np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
-        assert "clock" not in node._object.refusal()
-        assert node._object.values()["object_pose_delay"] == pytest.approx(good, abs=1e-6)
-
-
-def test_late_is_what_is_late_by_the_node_s_clock(make):
-    node = make()
-    before = node.get_clock().now().nanoseconds
-    present = node._object._present()
-    assert 1e-9 * before - 1e-6 <= present <= 1e-9 * node.get_clock().now().nanoseconds + 1e-6
+        assert "clock" not in node.object_poses.refusal()
+        assert node.object_poses.values()["object_pose_delay"] == pytest.approx(good, abs=1e-6)
 
 
 def test_how_old_a_stamp_may_be_is_a_parameter(make):
     for limit, late in ((2.0, 1.9), (0.0, 1000.0)):
-        node = make(object_delay_limit=limit)
-        node._object.receive(stamped(node, late))
+        node = make(ReferenceFieldNode, object_delay_limit=limit)
+        send(node, "object_pose", stamped(node, late))
         np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
 
 
 def test_stamps_of_another_clock_and_none_are_not_judged(make):
-    node = make()
+    node = make(ReferenceFieldNode)
     for at in (5.0, 0.0):
-        node._object.receive(seen(PLACE, at, frame=""))
-        assert "clock" not in node._object.refusal()
-        assert "object_pose_delay" not in node._object.values()
+        send(node, "object_pose", seen(PLACE, at, frame=""))
+        assert "clock" not in node.object_poses.refusal()
+        assert "object_pose_delay" not in node.object_poses.values()
 
 
 def test_an_object_that_is_a_frame_of_tf_is_judged_by_the_age_of_its_transform(make):
-    node = make(object_frame="box")
-    node._object._present = lambda: PRESENT
+    node = make(ReferenceFieldNode, object_frame="box")
+    stand_still(node)
     pose, before = pin.SE3(np.eye(3), PLACE), place_of(node).copy()
     for at, late in ((PRESENT - 5.0, True), (PRESENT - 0.1, False)):
         calibrate(node, at=at, static=False, pose=pose, parent="panda_link0", child="box")
         for _ in range(2):
-            node._object.look()
-        assert ("over object_delay_limit" in node._object.refusal()) == late
+            tick(node, 0.02)
+        assert ("over object_delay_limit" in node.object_poses.refusal()) == late
         np.testing.assert_allclose(place_of(node), before if late else PLACE, atol=1e-12)
-    assert node._refused.total() == 1
+    assert sum(refused(node).values()) == 1
 
 
 @pytest.mark.parametrize("kind", [ReferenceFieldNode, JumpPredictorNode])
@@ -335,6 +321,6 @@ def test_an_object_is_turned_as_a_turned_camera_sees_it(make, kind):
         message = seen(PLACE, 5.0 + 0.02 * step)
         own = CAMERA.actInv(pin.SE3(turned, PLACE))
         write_quaternion(message.pose.orientation, pin.Quaternion(own.rotation).coeffs())
-        node._object.receive(message)
-    face = node._predictor.contact.normal if kind is JumpPredictorNode else node._live.field.arms[0].normal
+        send(node, "object_pose", message)
+    face = node.predictor.contact.normal if kind is JumpPredictorNode else node.live.field.arms[0].normal
     np.testing.assert_allclose(face, turned[:, 1], atol=1e-9)

@@ -20,26 +20,26 @@ GETATTR = {"x86_64": 315, "aarch64": 275}
 def restored():
     before = os.sched_getaffinity(0)
     yield before
-    for thread in realtime._threads():
+    for thread in realtime.threads():
         os.sched_setaffinity(thread, before)
 
 
 def test_nothing_is_done_unless_asked_for():
-    assert list(realtime._requests(RealtimeSettings())) == []
+    assert list(realtime.requests(RealtimeSettings())) == []
 
 
 def test_affinity_reaches_every_thread(restored):
     processor = min(restored)
-    ((sentence, why_not),) = realtime._requests(RealtimeSettings(cpu_affinity=[str(processor)]))
+    ((sentence, why_not),) = realtime.requests(RealtimeSettings(cpu_affinity=[str(processor)]))
     assert (sentence, why_not) == (f"runs on processors {processor}", "")
-    assert all(os.sched_getaffinity(thread) == {processor} for thread in realtime._threads())
+    assert all(os.sched_getaffinity(thread) == {processor} for thread in realtime.threads())
 
 
 def test_a_processor_that_is_not_there_is_named(restored):
-    ((_, why_not),) = realtime._requests(RealtimeSettings(cpu_affinity=["4095"]))
+    ((_, why_not),) = realtime.requests(RealtimeSettings(cpu_affinity=["4095"]))
     assert "the processors here are" in why_not
     assert os.sched_getaffinity(0) == restored
-    ((_, why_not),) = realtime._requests(RealtimeSettings(cpu_affinity=["two"]))
+    ((_, why_not),) = realtime.requests(RealtimeSettings(cpu_affinity=["two"]))
     assert "two" in why_not
 
 
@@ -54,8 +54,8 @@ def test_of_several_nodes_in_a_process_the_most_urgent_counts(monkeypatch, polic
     monkeypatch.setattr(
         os, "sched_setscheduler", lambda thread, own, parameter: given.update({thread: (own, parameter.sched_priority)})
     )
-    realtime._set_priority(asked)
-    assert given == dict.fromkeys(realtime._threads(), (os.SCHED_FIFO, after))
+    realtime.set_priority(asked)
+    assert given == dict.fromkeys(realtime.threads(), (os.SCHED_FIFO, after))
 
 
 def test_what_is_not_permitted_is_said_and_nothing_more(monkeypatch):
@@ -64,7 +64,7 @@ def test_what_is_not_permitted_is_said_and_nothing_more(monkeypatch):
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     monkeypatch.setattr(realtime, "_lock_memory", refuse)
-    told = list(realtime._requests(RealtimeSettings(realtime_priority=80, lock_memory=True)))
+    told = list(realtime.requests(RealtimeSettings(realtime_priority=80, lock_memory=True)))
     assert len(told) == 2
     assert all("limits.conf" in why_not for _, why_not in told)
 

@@ -5,7 +5,7 @@ import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from impact_aware.nodes.recent_states import KEPT, RecentStates
+from impact_aware.nodes.joint_state_source import KEPT, RecentStates
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.task import load_task
 from impact_aware.task.arms import arms_of_task

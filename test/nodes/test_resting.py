@@ -31,8 +31,8 @@ def next_wait(executor, nodes):
     return next(waited)
 
 slept_or_not = []
-runtime._waited = next_wait
-runtime._spin = lambda executor, nodes, duration: next_wait(executor, nodes)
+runtime.waited = next_wait
+runtime.spin = lambda executor, nodes, duration: next_wait(executor, nodes)
 runtime.time = type("Clock", (), {"sleep": staticmethod(slept.append), "monotonic": staticmethod(time.monotonic)})
 makers = {f"node_{k}": (lambda k=k, rest=rest: Patient(f"node_{k}", rest)) for k, rest in enumerate(RESTS)}
 status = runtime.run_nodes(makers, argv=[])
@@ -59,5 +59,5 @@ def test_it_has_waited_when_time_went_by_without_the_processor(monkeypatch, wall
     monkeypatch.setattr(runtime, "time", clock)
     asked = []
     executor = SimpleNamespace(spin_once=lambda timeout_sec: asked.append(timeout_sec))
-    assert runtime._waited(executor, []) is waited
+    assert runtime.waited(executor, []) is waited
     assert asked == [runtime.SPIN_TIMEOUT]

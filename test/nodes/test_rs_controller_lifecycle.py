@@ -2,97 +2,40 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from controller_bench import FAILURE, SUCCESS
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rclpy.lifecycle import TransitionCallbackReturn
+from node_harness import call, status, tick
 from rclpy.node import Node
-from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
 from impact_aware.control.ending import RELEASE_SHARE
-from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes.ros import runtime
-from impact_aware.nodes.ros.messages import ROS, stamp
-from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.robot import RobotModel
-from impact_aware.task import load_task, make_field, start_posture
+from impact_aware.task import load_task, start_posture
 
 ROBOT = RobotModel.from_profile("panda")
 TASK = load_task("hit_and_push")
 START = np.array(start_posture(TASK.arms[0], ROBOT))
 AT_REST, MOVING = np.zeros(ROBOT.n), np.full(ROBOT.n, 0.3)
-SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
-class Bench:
-    """A controller without DDS partners: states go in, commands come out."""
-
-    def __init__(self) -> None:
-        self.node = RsControllerNode()
-        # Wall time means nothing here: the test may be held up anywhere.
-        self.node._settings = dataclasses.replace(self.node._settings, state_timeout=60.0)
-        self.commands: list[np.ndarray] = []
-        self.time = 1.0
-
-    def configure(self) -> None:
-        assert self.node.trigger_configure() is SUCCESS
-        # Somebody must be there to take them.
-        self.node.create_subscription(Float64MultiArray, "effort_controller/commands", print, 1)
-        keep = self.commands.append
-        self.node._session._send = lambda effort: keep(effort.copy())
-
-    def state(self, velocity: np.ndarray = AT_REST, count: int = 1) -> None:
-        for _ in range(count):
-            self.time += 0.001
-            # The torque rate holds in the machine's time too: states that come too fast move the torque less.
-            time.sleep(0.0005)
-            message = JointState(name=list(ROBOT.joint_names), position=START, velocity=velocity)
-            message.header.stamp = stamp(self.time)
-            self.node._session.states.readers[0]._receive(serialize_message(message))
-
-    def field(self) -> None:
-        self.node._on_field(field_to_message(make_field(TASK, [ROBOT]), self.time, ROS))
-
-    def activate(self) -> None:
-        self.configure()
-        self.field()
-        self.state()
-        assert self.node.trigger_activate() is SUCCESS
-
-    @property
-    def lifecycle(self) -> str:
-        return self.node._state_machine.current_state[1]
-
-    @property
-    def mode(self) -> Mode:
-        return self.node._session.mode
-
-    def ask(self, transition: int) -> bool:
-        request = ChangeState.Request(transition=Transition(id=transition))
-        return self.node._service_change_state.callback(request, ChangeState.Response()).success
-
-
-@pytest.fixture
-def bench(ros_context):
-    made = Bench()
-    yield made
-    made.node.destroy_node()
+def ask(node, transition: int) -> bool:
+    return call(node, "~/change_state", ChangeState.Request(transition=Transition(id=transition))).success
 
 
 def test_configured_it_watches(bench):
     bench.configure()
     bench.field()
     bench.state(count=5)
-    assert bench.lifecycle == "inactive"
+    assert bench.node.state_label() == "inactive"
     assert bench.commands == []
 
 
@@ -114,18 +57,17 @@ def test_activation_without_what_it_needs_is_refused_and_says_why(bench, field, 
     if state:
         bench.state()
     assert bench.node.trigger_activate() is FAILURE
-    assert bench.lifecycle == "inactive"
-    level, sentence, _ = bench.node._status()
+    assert bench.node.state_label() == "inactive"
+    level, sentence, _ = status(bench.node)
     assert level == b"\x01" and sentence.startswith(f"can't activate: {reason}: no node publishes it in ROS domain ")
 
 
-def test_a_refused_transition_is_published_with_its_reason(bench, monkeypatch):
+def test_a_refused_transition_is_published_with_its_reason(bench, sent):
     bench.configure()
-    published = []
-    monkeypatch.setattr(bench.node._report, "_publisher", SimpleNamespace(publish=published.append))
+    published = sent(bench.node, "controller_state")
     assert bench.node.trigger_activate() is FAILURE
     assert [message.detail[:35] for message in published] == ["can't activate: no joint_states yet"]
-    assert bench.node._status()[1] == published[-1].detail
+    assert status(bench.node)[1] == published[-1].detail
     # What autostart tries ten times a second is said once.
     assert bench.node.trigger_activate() is FAILURE
     assert len(published) == 1
@@ -137,21 +79,21 @@ def test_the_complaint_is_over_once_it_is_active(bench):
     bench.field()
     bench.state()
     assert bench.node.trigger_activate() is SUCCESS
-    assert bench.node._status()[0] == b"\x00"
+    assert status(bench.node)[0] == b"\x00"
 
 
 def test_deactivated_in_motion_it_brings_the_arm_to_rest_first(bench):
     bench.activate()
     bench.state(MOVING, count=3)
     assert bench.node.trigger_deactivate() is SUCCESS
-    bench.commands.clear()
+    bench.forget()
     bench.state(MOVING, count=20)
     assert len(bench.commands) == 20
     assert bench.mode is Mode.HOLD
     assert bench.node.trigger_activate() is FAILURE, "not while the arm still moves"
     # The torque that braked it goes back to gravity at the allowed rate.
     bench.state(AT_REST, count=100)
-    bench.commands.clear()
+    bench.forget()
     bench.state(AT_REST, count=5)
     assert bench.commands == []
     assert bench.node.trigger_activate() is SUCCESS
@@ -168,15 +110,15 @@ def test_an_arm_that_presses_against_something_is_released_before_the_last_comma
     else:
         assert bench.node.trigger_deactivate() is SUCCESS
     for _ in range(200):
-        if bench.node.finished or not bench.node._session.active:
+        if bench.node.finished or not bench.session.active:
             break
         bench.state()
-    assert bench.node.finished or not bench.node._session.active, (
+    assert bench.node.finished or not bench.session.active, (
         bench.mode,
-        bench.node._session.command,
-        bench.node._session.states.largest_speed,
-        bench.node._session.violations,
-        bench.node._session._law.gravity,
+        bench.session.command,
+        bench.session.states.largest_speed,
+        bench.session.violations,
+        bench.session._law.gravity,
     )
     # A Panda adds gravity itself: nothing is left of what pressed.
     assert np.all(np.abs(bench.commands[-1]) <= RELEASE_SHARE * ROBOT.limits.effort)
@@ -187,10 +129,10 @@ def test_shut_down_it_does_not_command_for_ever(bench):
     bench.state(MOVING)
     assert bench.node.trigger_shutdown() is SUCCESS
     bench.state(AT_REST)
-    bench.commands.clear()
+    bench.forget()
     bench.state(AT_REST, count=5)
     assert bench.commands == []
-    assert bench.lifecycle == "finalized"
+    assert bench.node.state_label() == "finalized"
 
 
 @pytest.mark.parametrize("executor", ["events", "single"])
@@ -208,10 +150,10 @@ def test_cleaned_up_it_has_nothing_left_and_can_be_configured_again(bench, monke
             assert bench.node.trigger_configure() is SUCCESS
             configured = entities()
             bench.node.trigger_cleanup()
-            assert (bench.lifecycle, entities()) == ("unconfigured", bare)
-            assert bench.node._status()[:2] == (b"\x00", "waiting to be configured")
+            assert (bench.node.state_label(), entities()) == ("unconfigured", bare)
+            assert status(bench.node)[:2] == (b"\x00", "waiting to be configured")
             for _ in range(20):
-                runtime._spin_once(spinner, [bench.node], 0.001)
+                runtime.spin_once(spinner, [bench.node], 0.001)
         bench.activate()
         assert {**entities(), "subscriptions": entities()["subscriptions"] - 1} == configured, "but for the bench's own"
         bench.state(count=3)
@@ -221,43 +163,44 @@ def test_cleaned_up_it_has_nothing_left_and_can_be_configured_again(bench, monke
         spinner.shutdown()
 
 
-def test_it_is_not_cleaned_up_while_it_brings_the_arm_to_rest(bench):
+def test_it_is_not_cleaned_up_while_it_brings_the_arm_to_rest(bench, sent):
     bench.activate()
     bench.state(MOVING, count=3)
     assert bench.node.trigger_deactivate() is SUCCESS
     assert bench.node.trigger_cleanup() is FAILURE
-    assert "being brought to rest" in bench.node._complaint and bench.lifecycle == "inactive"
+    assert "being brought to rest" in sent(bench.node, "controller_state")[-1].detail
+    assert bench.node.state_label() == "inactive"
     bench.state(AT_REST, count=120)
     assert bench.node.trigger_cleanup() is SUCCESS
 
 
-def test_a_configuration_that_fails_says_why_and_leaves_nothing(bench):
-    bench.node._settings = dataclasses.replace(bench.node._settings, robot="no_such_robot")
+def test_a_configuration_that_fails_says_why_and_leaves_nothing(make_bench):
+    bench = make_bench(robot="no_such_robot")
     count = len(list(bench.node.publishers))
     assert bench.node.trigger_configure() is FAILURE
-    level, sentence, _ = bench.node._status()
+    level, sentence, _ = status(bench.node)
     assert level == b"\x01" and sentence.startswith("can't configure: ") and "no_such_robot" in sentence
-    assert (bench.lifecycle, len(list(bench.node.publishers))) == ("unconfigured", count)
+    assert (bench.node.state_label(), len(list(bench.node.publishers))) == ("unconfigured", count)
 
 
-def test_the_safe_mode_stays_through_deactivation_until_it_is_reset(bench):
+def test_the_safe_mode_stays_through_deactivation_until_it_is_reset(bench, sent):
     bench.activate()
-    bench.node._on_safe_stop(Trigger.Request(), Trigger.Response())
+    call(bench.node, "~/safe_stop", Trigger.Request())
     assert bench.node.trigger_deactivate() is SUCCESS
     bench.state()
     assert bench.mode is Mode.SAFE
     assert bench.node.trigger_activate() is FAILURE
-    assert bench.lifecycle == "inactive", "a refusal must not end in error processing"
-    assert "reset" in bench.node._complaint
-    bench.node._on_reset(Trigger.Request(), Trigger.Response())
+    assert bench.node.state_label() == "inactive", "a refusal must not end in error processing"
+    assert "reset" in sent(bench.node, "controller_state")[-1].detail
+    call(bench.node, "~/reset", Trigger.Request())
     assert bench.node.trigger_activate() is SUCCESS
 
 
 def test_a_transition_that_its_state_does_not_have_is_refused(bench):
     bench.activate()
-    assert not bench.ask(Transition.TRANSITION_CONFIGURE)
-    assert not bench.ask(99)
-    assert bench.lifecycle == "active"
+    assert not ask(bench.node, Transition.TRANSITION_CONFIGURE)
+    assert not ask(bench.node, 99)
+    assert bench.node.state_label() == "active"
     bench.state()
     assert len(bench.commands) == 1
 
@@ -276,14 +219,14 @@ def test_an_error_in_any_callback_leads_to_the_safe_mode_and_not_to_an_arm_alone
 
     timer = bench.node.create_timer(0.001, fail)
     for _ in range(200):
-        runtime._spin_once(spinner, [bench.node], 0.05)
+        runtime.spin_once(spinner, [bench.node], 0.05)
         if bench.mode is Mode.SAFE:
             break
     timer.cancel()
     assert bench.mode is Mode.SAFE
-    assert bench.node._session.command.reason is SafeReason.EXCEPTION
-    assert bench.node._session.command.detail == "ZeroDivisionError: a mistake"
-    bench.commands.clear()
+    assert bench.session.command.reason is SafeReason.EXCEPTION
+    assert bench.session.command.detail == "ZeroDivisionError: a mistake"
+    bench.forget()
     bench.state(MOVING, count=3)
     assert len(bench.commands) == 3
     spinner.remove_node(bench.node)
@@ -299,20 +242,21 @@ def test_an_error_while_it_only_watches_commands_nothing(bench):
 def test_a_rival_that_appears_in_motion_is_named_and_stops_it(bench):
     bench.activate()
     bench.state(count=3)
-    bench.node._look_for_rivals()
+    tick(bench.node, 0.5)
     assert bench.mode is not Mode.SAFE
     rival = Node("pirate", namespace="/sea")
     publisher = rival.create_publisher(Float64MultiArray, "/effort_controller/commands", 1)
     named = ["/effort_controller/commands by /sea/pirate"]
     try:
         for _ in range(200):
-            if bench.node._commands.rival_names() == named:
+            ends = bench.node.get_publishers_info_by_topic("/effort_controller/commands")
+            if "pirate" in [end.node_name for end in ends]:
                 break
             time.sleep(0.05)
-        bench.node._look_for_rivals()
+        tick(bench.node, 0.5)
         bench.state(count=2)
-        assert bench.node._session.command.reason is SafeReason.COMMAND_RIVAL
-        assert bench.node._session.command.detail == f"another node sends commands too: {named[0]}"
+        assert bench.session.command.reason is SafeReason.COMMAND_RIVAL
+        assert bench.session.command.detail == f"another node sends commands too: {named[0]}"
     finally:
         rival.destroy_publisher(publisher)
         rival.destroy_node()
@@ -324,7 +268,7 @@ def test_a_second_source_of_commands_makes_activation_refused(bench):
     bench.state()
     rival = bench.node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
     assert bench.node.trigger_activate() is FAILURE
-    assert "running twice" in bench.node._complaint
+    assert "running twice" in status(bench.node)[1]
     bench.node.destroy_publisher(rival)
     assert bench.node.trigger_activate() is SUCCESS
 
@@ -334,9 +278,9 @@ def test_each_mode_is_logged_once_also_when_the_watchdog_looks_before_the_first_
     bench.activate()
     logger = SimpleNamespace(info=said.append, error=said.append, warning=said.append)
     monkeypatch.setattr(bench.node, "get_logger", lambda: logger)
-    bench.node._watch()
+    tick(bench.node, 0.02)
     bench.state()
-    bench.node._watch()
+    tick(bench.node, 0.02)
     bench.state()
     assert [line for line in said if line.startswith("mode ")] == [f"mode ANTE at {bench.time - 0.001:.3f} s"]
 
@@ -345,9 +289,9 @@ def test_a_safe_mode_is_reported_with_its_reason_before_its_first_command(bench)
     bench.activate()
     bench.state()
     # Its first command answers the next state, which may never come: the reason is known before.
-    bench.node._session.upstream_lost("impacts")
+    bench.session.upstream_lost("impacts")
     for _ in range(2):
-        _, sentence, values = bench.node._status()
+        _, sentence, values = status(bench.node)
         assert (values["mode"], values["reason"]) == ("SAFE", "UPSTREAM_LOST")
         assert "impacts" in sentence
         bench.state()

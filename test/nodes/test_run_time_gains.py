@@ -6,18 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from node_harness import status
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import ControlParameters, ControlSession, Mode
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.reference_field import field_to_message
-from impact_aware.nodes.ros.messages import ROS, stamp
+from impact_aware.nodes.controller_settings import TUNABLE
 from impact_aware.nodes.rs_controller import RsControllerNode
-from impact_aware.nodes.run_time_gains import TUNABLE
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
 
@@ -28,39 +24,17 @@ START = np.array(start_posture(TASK.arms[0], ROBOT))
 MOVING = np.array([0.03, -0.05, 0.02, 0.04, -0.01, 0.06, -0.02])
 
 
-class Driven:
-    """A controller that gets states and the field by hand."""
-
-    def __init__(self) -> None:
-        self.node = RsControllerNode()
-        self.node._settings = dataclasses.replace(self.node._settings, state_timeout=60.0)
-        self.time = 1.0
-        assert self.node.trigger_configure() is TransitionCallbackReturn.SUCCESS
-        self.node.create_subscription(Float64MultiArray, "effort_controller/commands", print, 1)
-        self.node._on_field(field_to_message(FIELD, self.time, ROS))
-        self.state()
-
-    @property
-    def session(self) -> ControlSession:
-        assert self.node._session is not None
-        return self.node._session
-
-    def state(self, q: np.ndarray = START) -> None:
-        self.time += 0.001
-        message = JointState(name=list(ROBOT.joint_names), position=q, velocity=np.zeros(ROBOT.n))
-        message.header.stamp = stamp(self.time)
-        self.session.states.readers[0]._receive(serialize_message(message))
-
-    def set(self, **values: object) -> list[tuple[bool, str]]:
-        wanted = [Parameter(name, value=value) for name, value in values.items()]
-        return [(result.successful, result.reason) for result in self.node.set_parameters(wanted)]
-
-
 @pytest.fixture
-def driven(ros_context):
-    made = Driven()
-    yield made
-    made.node.destroy_node()
+def driven(bench):
+    bench.configure()
+    bench.field()
+    bench.state()
+    return bench
+
+
+def change(driven, **values: object) -> list[tuple[bool, str]]:
+    wanted = [Parameter(name, value=value) for name, value in values.items()]
+    return [(result.successful, result.reason) for result in driven.node.set_parameters(wanted)]
 
 
 def first_efforts(session: ControlSession, count: int = 400) -> np.ndarray:
@@ -78,7 +52,7 @@ def first_efforts(session: ControlSession, count: int = 400) -> np.ndarray:
 
 
 def test_what_is_set_before_the_motion_is_what_a_controller_begun_with_it_does(driven):
-    assert driven.set(track_damping=27.0, null_space_stiffness=90.0, track_weight=3.0) == [(True, "")] * 3
+    assert change(driven, track_damping=27.0, null_space_stiffness=90.0, track_weight=3.0) == [(True, "")] * 3
     wanted = ControlParameters(track_damping=27.0, null_space_stiffness=90.0, track_weight=3.0)
     assert driven.session.parameters == wanted
     tuned = first_efforts(driven.session)
@@ -97,7 +71,7 @@ def test_before_it_is_configured_they_are_those_of_the_session_to_come(ros_conte
     try:
         assert node.set_parameters([Parameter("sync_weight", value=55.0)])[0].successful
         assert node.trigger_configure() is TransitionCallbackReturn.SUCCESS
-        assert node._session.parameters == ControlParameters(sync_weight=55.0)
+        assert node.session.parameters == ControlParameters(sync_weight=55.0)
     finally:
         node.destroy_node()
 
@@ -106,7 +80,7 @@ def test_no_gain_changes_while_the_arm_moves_and_each_may_when_it_holds(driven):
     driven.session.start()
     for mode in (Mode.ANTE, Mode.INTERIM, Mode.POST):
         driven.session._law.mode = mode
-        ((done, why),) = driven.set(track_damping=30.0)
+        ((done, why),) = change(driven, track_damping=30.0)
         assert not done and why == f"track_damping: can't be set in mode {mode.name}, only while the arm holds"
         assert driven.session.parameters == ControlParameters()
         assert driven.node.get_parameter("track_damping").value == 40.0
@@ -115,7 +89,7 @@ def test_no_gain_changes_while_the_arm_moves_and_each_may_when_it_holds(driven):
     for mode in (Mode.HOLD, Mode.SAFE, Mode.IDLE):
         driven.session._law.mode = mode
         value = 30.0 + mode
-        assert driven.set(track_damping=value) == [(True, "")]
+        assert change(driven, track_damping=value) == [(True, "")]
         assert driven.session.parameters.track_damping == value
 
 
@@ -150,17 +124,17 @@ def test_only_what_is_tunable_is_taken(ros_context):
 
 
 def test_the_others_are_read_only_and_a_number_that_is_none_changes_nothing(driven):
-    ((done, why),) = driven.set(hold_stiffness=5.0)
+    ((done, why),) = change(driven, hold_stiffness=5.0)
     assert not done and "read-only" in why
     for value in (-1.0, 1001.0, float("nan")):
-        ((done, why),) = driven.set(track_damping=value)
+        ((done, why),) = change(driven, track_damping=value)
         assert not done and "track_damping" in why
     assert driven.session.parameters == ControlParameters()
-    assert "tuned" not in driven.node._status()[2]
+    assert "tuned" not in status(driven.node)[2]
 
 
 def test_diagnostics_tell_what_is_not_as_it_was_at_the_start(driven):
-    driven.set(track_damping=27.5, interim_duration=0.08)
-    assert driven.node._status()[2]["tuned"] == "track_damping 27.5, interim_duration 0.08"
-    driven.set(track_damping=40.0)
-    assert driven.node._status()[2]["tuned"] == "interim_duration 0.08"
+    change(driven, track_damping=27.5, interim_duration=0.08)
+    assert status(driven.node)[2]["tuned"] == "track_damping 27.5, interim_duration 0.08"
+    change(driven, track_damping=40.0)
+    assert status(driven.node)[2]["tuned"] == "interim_duration 0.08"

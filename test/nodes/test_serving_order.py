@@ -6,8 +6,8 @@ import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
+from impact_aware.nodes.joint_state_source import ServingOrder
 from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.serving_order import ServingOrder
 
 
 def state(time):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import StepDone
+from node_harness import status
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.nodes import sim_robot
@@ -25,16 +26,16 @@ class Bench:
 
     @property
     def time(self) -> float:
-        return round(self.node._plant.state.time, 6)
+        return round(self.node.plant.state.time, 6)
 
     def answer(self, *names: str, late: float = 0.0) -> None:
-        now = stamp(self.node._settings.start_time + self.node._plant.reading.time - late)
+        now = stamp(self.node._settings.start_time + self.node.plant.reading.time - late)
         for name in names or PARTICIPANTS:
             self.node._gate._on_step_done(StepDone(node=f"/{name}", stamp=now))
 
     def command(self, *arms: str, values: float = 0.0) -> None:
         for arm in arms or ("left", "right"):
-            self.node._arms[arm].input._receive(Float64MultiArray(data=np.full(7, values)))
+            self.node.arms[arm].input._receive(Float64MultiArray(data=np.full(7, values)))
 
     def tick(self, waited: float = 0.0) -> None:
         """Look at the clock when the last step was `waited` seconds ago."""
@@ -89,10 +90,10 @@ def test_nothing_moves_and_nothing_is_waited_for_until_everybody_has_answered_on
         bench.command(values=1.0)
         bench.tick(waited=1.0)
         assert bench.time == pytest.approx(begin + 0.001 * count)
-        assert set(bench.node._plant.modes.values()) == {DriveMode.HOLD}
+        assert set(bench.node.plant.modes.values()) == {DriveMode.HOLD}
     bench.answer()
     bench.command(values=1.0)
-    assert set(bench.node._plant.modes.values()) == {DriveMode.TORQUE}
+    assert set(bench.node.plant.modes.values()) == {DriveMode.TORQUE}
 
 
 def test_it_says_whom_it_waits_for(bench):
@@ -111,21 +112,21 @@ def test_when_nobody_commands_any_more_the_arms_keep_themselves_and_time_goes_on
     assert bench.time == begin, "a slow controller is no silent one"
     bench.tick(waited=1.0)
     assert bench.time > begin
-    assert set(bench.node._plant.modes.values()) == {DriveMode.BRAKE}
+    assert set(bench.node.plant.modes.values()) == {DriveMode.BRAKE}
     for _ in range(3):
         bench.answer()
         bench.tick()
     assert bench.time == pytest.approx(begin + 0.004)
     bench.command()
     bench.answer()
-    assert set(bench.node._plant.modes.values()) == {DriveMode.TORQUE}
+    assert set(bench.node.plant.modes.values()) == {DriveMode.TORQUE}
 
 
 def test_a_command_that_is_not_usable_is_dropped_and_counted(bench):
     bench.drive()
     bench.command("left", values=np.nan)
-    assert not bench.node._arms["left"].input.is_new(0.0)
-    assert bench.node._status()[2]["rejected_commands"] == 1
+    assert not bench.node.arms["left"].input.is_new(0.0)
+    assert status(bench.node)[2]["rejected_commands"] == "1"
 
 
 def test_a_lost_participant_ends_the_lockstep(bench):
@@ -152,8 +153,8 @@ def test_free_running_only_the_arm_without_commands_brakes(bench):
     for _ in range(150):
         bench.command("left")
         bench.node._step()
-    assert bench.node._plant.modes == {"left": DriveMode.TORQUE, "right": DriveMode.BRAKE}
-    assert bench.node._status()[1] == "commands stopped: braking right"
+    assert bench.node.plant.modes == {"left": DriveMode.TORQUE, "right": DriveMode.BRAKE}
+    assert status(bench.node)[1] == "commands stopped: braking right"
 
 
 def test_the_object_stands_in_the_frame_of_both_arms(bench):

@@ -5,7 +5,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
 from impact_aware.messages.stamps import seconds
-from impact_aware.nodes.simulated_clock import SimulatedClock
+from impact_aware.nodes.plant_time import SimulatedClock
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.srv import PredictPostImpact
+from node_harness import call, send, status
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -51,7 +52,7 @@ class Arm:
         velocity = np.zeros(len(position)) if velocity is None else velocity
         message = JointState(name=list(names), position=list(position), velocity=list(velocity))
         message.header.stamp = stamp(self.time) if stamped else Time()
-        self.source()._receive(self._with_other_padding(serialize_message(message)))
+        self.source().subscription.callback(self._with_other_padding(serialize_message(message)))
 
     def _with_other_padding(self, serialized):
         """Encoders leave whatever was in memory between the name of a joint and the next length, as CDR allows."""
@@ -64,7 +65,7 @@ class Arm:
 
     @property
     def report(self):
-        level, sentence, _ = self.node._status()
+        level, sentence, _ = status(self.node)
         return level, sentence
 
 
@@ -129,7 +130,7 @@ def test_a_silence_is_logged_once(arm, monkeypatch):
     arm.show()
     for _ in range(20):
         arm.clock.now += PERIOD_OF_DIAGNOSTICS
-        arm.node._status()
+        status(arm.node)
     assert [line.partition(":")[0] for line in lines] == ["no /joint_states for 5 s"]
 
 
@@ -166,7 +167,7 @@ def test_a_request_without_a_state_is_answered_from_a_recent_one_only(ros_contex
     arm = Arm(node, source, clock)
 
     def ask(**state):
-        return node._on_request(PredictPostImpact.Request(**state), PredictPostImpact.Response())
+        return call(node, "predict_post_impact", PredictPostImpact.Request(**state))
 
     arm.show()
     clock.now += 0.19
@@ -193,7 +194,7 @@ def test_arrival_times_in_place_of_stamps_make_no_impacts(ros_context, monkeypat
         arrival = 10.0 + true + late + generator.exponential(2e-4)
         monkeypatch.setattr(node, "get_clock", lambda arrival=arrival: _ClockAt(arrival))
         position = HOME + 0.3 * np.sin(np.arange(1, 8) * 0.7 * true)
-        node._source._receive(serialize_message(JointState(name=list(ROBOT.joint_names), position=position.tolist())))
+        send(node, "joint_states", JointState(name=list(ROBOT.joint_names), position=position.tolist()))
     assert [event.header.stamp for event in published] == []
     node.destroy_node()
 

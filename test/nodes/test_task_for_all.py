@@ -13,6 +13,7 @@ import yaml
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import SetTask
+from node_harness import call, refused, send
 from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -72,8 +73,8 @@ def recorded(node) -> list[ImpactPrediction]:
 
 
 def test_the_predictor_takes_object_face_and_contact_from_the_task(predictor):
-    predictor._on_task(task_to_message(SLIPPERY, 4, 0.0, ROS))
-    own = predictor._predictor
+    send(predictor, "task", task_to_message(SLIPPERY, 4, 0.0, ROS))
+    own = predictor.predictor
     assert own.object_mass == 1.3
     np.testing.assert_array_equal(own.shape.half_extents, SLIPPERY.object.half_extents)
     np.testing.assert_array_equal(own.contact.normal, [0.0, 1.0, 0.0])
@@ -82,65 +83,65 @@ def test_the_predictor_takes_object_face_and_contact_from_the_task(predictor):
     own.see_object(centre)
     np.testing.assert_allclose(own.plane_point, centre + [0.0, SLIPPERY.object.half_extents[1], 0.0])
     published = recorded(predictor)
-    predictor._on_impact(hit())
+    send(predictor, "impacts", hit())
     assert (published[0].task_number, published[0].object) == (4, "tin")
 
 
 def test_the_predictor_s_palm_is_the_task_s(predictor):
     """A tip becomes a palm whose object stands on a table, one that lifts has no table, and back to the tip."""
-    own, palm = predictor._predictor, load_task("hit_and_push_palm")
+    own, palm = predictor.predictor, load_task("hit_and_push_palm")
     pads = np.array(palm.arms[0].pad_half_sizes)
     changed = dataclasses.replace(palm, object=dataclasses.replace(palm.object, friction_table=0.23))
-    predictor._on_task(task_to_message(changed, 4, 0.0, ROS))
+    send(predictor, "task", task_to_message(changed, 4, 0.0, ROS))
     np.testing.assert_array_equal(own._palm, pads)
     assert own._table_friction == 0.23
     told = JumpPredictorNode(parameter_overrides=parameters(**contact_parameters(changed, changed.arms[0])))
     found = [recorded(node) for node in (predictor, told)]
     for node in (predictor, told):
-        node._on_impact(hit())
+        send(node, "impacts", hit())
     np.testing.assert_allclose(found[0][0].velocity_after, found[1][0].velocity_after, atol=1e-12)
     told.destroy_node()
-    predictor._on_task(task_to_message(dataclasses.replace(changed, arms=TASK.arms), 4, 0.0, ROS))
-    predictor._on_impact(hit(2))
+    send(predictor, "task", task_to_message(dataclasses.replace(changed, arms=TASK.arms), 4, 0.0, ROS))
+    send(predictor, "impacts", hit(2))
     assert np.abs(np.subtract(found[0][1].velocity_after, found[0][0].velocity_after)).max() > 0.01
     lifting = dataclasses.replace(TASK.arms[0], pad_half_sizes=(0.03, 0.02, 0.01), load_share=0.5)
-    predictor._on_task(task_to_message(dataclasses.replace(TASK, arms=(lifting,)), 5, 0.0, ROS))
+    send(predictor, "task", task_to_message(dataclasses.replace(TASK, arms=(lifting,)), 5, 0.0, ROS))
     np.testing.assert_array_equal(own._palm, [0.03, 0.02, 0.01])
     assert own._table_friction is None
-    predictor._on_task(task_to_message(TASK, 6, 0.0, ROS))
+    send(predictor, "task", task_to_message(TASK, 6, 0.0, ROS))
     assert own._palm is None and own._table_friction is None
 
 
 def test_where_no_pose_came_the_object_is_where_the_task_has_it(predictor):
     place = np.array([0.5, -0.03, 0.1])
     task = dataclasses.replace(TASK, object=dataclasses.replace(TASK.object, position=tuple(place.tolist())))
-    predictor._on_task(task_to_message(task, 4, 0.0, ROS))
-    np.testing.assert_allclose(predictor._predictor.object_position, place, atol=1e-12)
+    send(predictor, "task", task_to_message(task, 4, 0.0, ROS))
+    np.testing.assert_allclose(predictor.predictor.object_position, place, atol=1e-12)
     pose = PoseStamped()
     pose.header.stamp, pose.pose.orientation.w = stamp(1.0), 1.0
     pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = 0.47, 0.02, 0.11
-    predictor._object.receive(pose)
-    predictor._on_task(task_to_message(task, 5, 0.0, ROS))
-    np.testing.assert_allclose(predictor._predictor.object_position, [0.47, 0.02, 0.11], atol=1e-12)
+    send(predictor, "object_pose", pose)
+    send(predictor, "task", task_to_message(task, 5, 0.0, ROS))
+    np.testing.assert_allclose(predictor.predictor.object_position, [0.47, 0.02, 0.11], atol=1e-12)
 
 
 def test_the_predictor_takes_the_shape_from_the_task_and_from_its_parameters(ros_context, predictor):
     can, wedge = load_task("hit_and_push_can"), load_task("hit_and_push_wedge")
     for number, task in enumerate((can, wedge), start=4):
-        predictor._on_task(task_to_message(task, number, 0.0, ROS))
-        assert predictor._predictor.shape.name == task.object.shape == predictor._object.shape.name
-        np.testing.assert_allclose(predictor._predictor.shape.inertia(2.0), task.object.solid.inertia(2.0), atol=1e-12)
+        send(predictor, "task", task_to_message(task, number, 0.0, ROS))
+        assert predictor.predictor.shape.name == task.object.shape == predictor.object_poses.shape.name
+        np.testing.assert_allclose(predictor.predictor.shape.inertia(2.0), task.object.solid.inertia(2.0), atol=1e-12)
         told = contact_parameters(task, task.arms[0])
         node = JumpPredictorNode(parameter_overrides=parameters(**told, robot="panda"))
-        np.testing.assert_allclose(node._predictor.shape.inertia(2.0), task.object.solid.inertia(2.0), atol=1e-12)
+        np.testing.assert_allclose(node.predictor.shape.inertia(2.0), task.object.solid.inertia(2.0), atol=1e-12)
         node.destroy_node()
 
 
 def test_the_predictor_s_face_turns_with_the_object_that_is_seen(predictor):
     """A task whose box is turned, and then a pose that turns it further, by axes of other names."""
     task = dataclasses.replace(SLIPPERY, object=dataclasses.replace(SLIPPERY.object, orientation_rpy=(0.0, 0.0, 0.2)))
-    predictor._on_task(task_to_message(task, 4, 0.0, ROS))
-    own = predictor._predictor
+    send(predictor, "task", task_to_message(task, 4, 0.0, ROS))
+    own = predictor.predictor
     np.testing.assert_allclose(own.contact.normal, [-np.sin(0.2), np.cos(0.2), 0.0], atol=1e-12)
     np.testing.assert_allclose(own.object_rotation, pin.utils.rotate("z", 0.2), atol=1e-11)
     seen = pin.SE3(pin.utils.rotate("z", 0.35 - np.pi), np.array([0.5, -0.2, 0.3]))
@@ -158,11 +159,11 @@ def test_of_several_arms_each_takes_its_own_face(ros_context):
     message = task_to_message(task, 2, 0.0, ROS)
     for arm, mass in (("right", task.object.mass), ("elbow", 5.0)):
         node = JumpPredictorNode(parameter_overrides=parameters(**OLD, arm=arm))
-        node._on_task(message)
-        assert node._predictor.object_mass == mass
+        send(node, "task", message)
+        assert node.predictor.object_mass == mass
         known = arm == "right"
         expected = contact_parameters(task, task.arms[1])["normal"] if known else [1.0, 0.0, 0.0]
-        np.testing.assert_allclose(node._predictor.contact.normal, expected, atol=1e-12)
+        np.testing.assert_allclose(node.predictor.contact.normal, expected, atol=1e-12)
         assert node._task_number == (2 if known else 0)
         node.destroy_node()
 
@@ -173,32 +174,32 @@ def test_the_detector_s_face_is_that_of_the_latest_task(ros_context):
     node = ImpactDetectorNode(parameter_overrides=parameters(**robot))
     turned = dataclasses.replace(SLIPPERY.object, orientation_rpy=(0.0, 0.0, 0.2))
     for yaw, task in ((0.0, SLIPPERY), (0.2, dataclasses.replace(SLIPPERY, object=turned))):
-        node._on_task(task_to_message(task, 3, 0.0, ROS))
-        if node._watch is None:
-            node._watch = node._make_watch(7)
+        send(node, "task", task_to_message(task, 3, 0.0, ROS))
+        if node.watch is None:
+            node.watch = node._make_watch(7)
         expected = [-np.sin(yaw), np.cos(yaw), 0.0]
-        np.testing.assert_allclose(node._watch.normal, expected, atol=1e-11)
-        np.testing.assert_allclose(node._watch.detector.normal, expected, atol=1e-11)
-    node._on_task(task_to_message(load_task("dual_arm_grab"), 4, 0.0, ROS))
-    np.testing.assert_allclose(node._watch.normal, expected, atol=1e-11)
+        np.testing.assert_allclose(node.watch.normal, expected, atol=1e-11)
+        np.testing.assert_allclose(node.watch.detector.normal, expected, atol=1e-11)
+    send(node, "task", task_to_message(load_task("dual_arm_grab"), 4, 0.0, ROS))
+    np.testing.assert_allclose(node.watch.normal, expected, atol=1e-11)
     broken = task_to_message(SLIPPERY, 5, 0.0, ROS)
     broken.yaml = "a: ["
-    node._on_task(broken)
-    assert node._refused["task not usable"] == 1
+    send(node, "task", broken)
+    assert refused(node)["task not usable"] == 1
     node.destroy_node()
 
 
 def test_a_request_changes_the_shape_for_the_field_and_opens_no_file(ros_context, tmp_path):
     node = ReferenceFieldNode()
     cylinder = {"object": {"shape": "cylinder", "radius": 0.06, "half_length": 0.1, "position": [0.5, 0.0, 0.1]}}
-    answer = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump(cylinder)), SetTask.Response())
+    answer = call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump(cylinder)))
     assert answer.success, answer.message
-    assert (answer.field.object_shape, node._object.shape.name) == (answer.field.OBJECT_CYLINDER, "cylinder")
-    assert node._live.field.arms[0].impact_position[1] == pytest.approx(0.06 + ROBOT.tool_radius)
+    assert (answer.field.object_shape, node.object_poses.shape.name) == (answer.field.OBJECT_CYLINDER, "cylinder")
+    assert node.live.field.arms[0].impact_position[1] == pytest.approx(0.06 + ROBOT.tool_radius)
     for entries in ({"object": {"mesh": "/etc/hostname"}}, {"objects": [{"mesh": "/etc/hostname"}]}):
-        answer = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump(entries)), SetTask.Response())
+        answer = call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump(entries)))
         assert not answer.success and "yaml: mesh: got /etc/hostname, expected vertices in its place" in answer.message
-    assert node._object.shape.name == "cylinder"
+    assert node.object_poses.shape.name == "cylinder"
     node.destroy_node()
 
 
@@ -210,29 +211,29 @@ def test_a_text_that_makes_no_task_changes_nothing(predictor, spoilt):
     if spoilt.startswith("object"):
         spoilt = yaml.safe_dump({**yaml.safe_load(message.yaml), **yaml.safe_load(spoilt)})
     message.yaml = spoilt
-    predictor._on_task(message)
-    assert predictor._predictor.object_mass == 5.0 and predictor._task_number == 0
-    np.testing.assert_array_equal(predictor._predictor.shape.half_extents, OLD["object_half_extents"])
-    assert predictor._refused == {"task not usable": 1}
+    send(predictor, "task", message)
+    assert predictor.predictor.object_mass == 5.0 and predictor._task_number == 0
+    np.testing.assert_array_equal(predictor.predictor.shape.half_extents, OLD["object_half_extents"])
+    assert refused(predictor) == {"task not usable": 1}
 
 
 def test_a_prediction_for_the_task_before_stays_out_of_the_field(ros_context, predictor):
     """One of the same mass, too: the friction is another."""
     field = ReferenceFieldNode()
     published = recorded(predictor)
-    predictor._on_task(task_to_message(field._live.task, field._live.task_number, 0.0, ROS))
-    predictor._predictor.see_object(np.array(TASK.object.position))
+    send(predictor, "task", task_to_message(field.live.task, field.live.task_number, 0.0, ROS))
+    predictor.predictor.see_object(np.array(TASK.object.position))
     request = SetTask.Request(yaml="object: {friction_tool: 0.2}")
-    assert field._on_set_task(request, SetTask.Response()).field.task_number == 2
-    predictor._on_impact(hit())
-    before = field._live.field
-    field._on_prediction(0, published[0])
-    assert field._live.field is before
-    assert field._refused == {"prediction implausible": 1}
-    predictor._on_task(task_to_message(field._live.task, field._live.task_number, 0.0, ROS))
-    predictor._on_impact(hit(2))
-    field._on_prediction(0, published[1])
-    assert field._live.field.object_velocity_predicted
+    assert call(field, "set_task", request).field.task_number == 2
+    send(predictor, "impacts", hit())
+    before = field.live.field
+    send(field, "predicted_jumps", published[0])
+    assert field.live.field is before
+    assert refused(field) == {"prediction implausible": 1}
+    send(predictor, "task", task_to_message(field.live.task, field.live.task_number, 0.0, ROS))
+    send(predictor, "impacts", hit(2))
+    send(field, "predicted_jumps", published[1])
+    assert field.live.field.object_velocity_predicted
     field.destroy_node()
 
 
@@ -240,16 +241,16 @@ def test_a_refused_request_changes_neither_task_nor_number(ros_context):
     field = ReferenceFieldNode()
     sent = []
     field._task_publisher.publish = sent.append
-    assert not field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=-1.0), SetTask.Response()).success
-    assert field._live.task_number == 1 and not sent
-    assert field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.9), SetTask.Response()).success
+    assert not call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=-1.0)).success
+    assert field.live.task_number == 1 and not sent
+    assert call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=1.9)).success
     (message,) = sent
     task, number = task_from_message(message)
     assert (number, task.object.mass, message.name, message.header.frame_id) == (2, 1.9, "hit_and_push", "panda_link0")
-    assert task == field._live.task
+    assert task == field.live.task
     # Where the object was seen is no other task.
-    field._live.move_object(pin.SE3(np.eye(3), np.array([0.52, 0.01, 0.1])))
-    assert field._live.field.task_number == field._live.task_number == 2
+    field.live.move_object(pin.SE3(np.eye(3), np.array([0.52, 0.01, 0.1])))
+    assert field.live.field.task_number == field.live.task_number == 2
     field.destroy_node()
 
 
@@ -266,23 +267,23 @@ def test_a_refused_request_changes_neither_task_nor_number(ros_context):
 )
 def test_no_task_changes_under_a_moving_arm(ros_context, mode, words):
     field = ReferenceFieldNode()
-    field._on_control(serialize_message(ControllerState(mode=mode)))
-    answer = field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.3), SetTask.Response())
+    send(field, "controller_state", ControllerState(mode=mode))
+    answer = call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=1.3))
     assert answer.success == (not words)
     if words:
         expected = "one while the arms rest: deactivate or reset the controller first"
         assert answer.message == f"task: got a change while the arms move, {words}, expected {expected}"
-        assert (field._live.task_number, field._live.task.object.mass) == (1, 2.2)
+        assert (field.live.task_number, field.live.task.object.mass) == (1, 2.2)
         # A controller that has been silent for long moves nothing.
         field._moving.see(serialize_message(ControllerState(mode=mode)), time.monotonic() - 1.5)
-        assert field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.3), SetTask.Response()).success
+        assert call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=1.3)).success
     field.destroy_node()
 
 
 def test_a_controller_that_says_nothing_readable_may_be_moving(ros_context):
     field = ReferenceFieldNode()
-    field._on_control(serialize_message(ControllerState(mode=ControllerState.MODE_IDLE))[:9])
-    answer = field._on_set_task(SetTask.Request(has_object_mass=True, object_mass=1.3), SetTask.Response())
+    send(field, "controller_state", serialize_message(ControllerState(mode=ControllerState.MODE_IDLE))[:9])
+    answer = call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=1.3))
     assert not answer.success and answer.message.startswith("controller_state: got ")
     field.destroy_node()
 
@@ -348,8 +349,8 @@ def test_with_a_new_task_the_next_prediction_uses_it(ros_context, predictor):
         assert answer.result().success, answer.result().message
         until(lambda: found[-1][0] == 3)
         assert found[-1][2] == palm.object.friction_tool
-        assert predictor._predictor.object_mass == 1.7
-        np.testing.assert_array_equal(predictor._predictor._palm, palm.arms[0].pad_half_sizes)
+        assert predictor.predictor.object_mass == 1.7
+        np.testing.assert_array_equal(predictor.predictor._palm, palm.arms[0].pad_half_sizes)
     finally:
         own.shutdown()
         other.shutdown()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from impact_aware.nodes.wall_pace import MOST_BEHIND, PATIENCE, WallPace
+from impact_aware.nodes.plant_time import MOST_BEHIND, PATIENCE, WallPace
 
 CYCLE = 0.002
 

@@ -102,7 +102,8 @@ def test_transforms_that_can_t_be_are_refused_and_change_nothing(parent, child, 
     buffer = TransformBuffer()
     with pytest.raises(InvalidInputError, match="transform"):
         buffer.add(parent, child, time, pin.SE3.Identity(), static=False)
-    assert buffer.names == frozenset()
+    with pytest.raises(FrameError, match="TF has no frame"):
+        buffer.pose("a", "b", None)
 
 
 @pytest.mark.parametrize(

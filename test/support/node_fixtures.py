@@ -17,7 +17,7 @@ def discovery_ends_first():
 
     In the middle of that Fast DDS 2.14 can wait for itself for ever (eProsima/Fast-DDS#6513): a participant that is
     deleted while it hears that another one of the process has gone. Processes that are nodes end themselves
-    (`impact_aware/nodes/ros/exit_timer.py`); one that runs tests has to go on, and waits until it was heard.
+    (`impact_aware/nodes/ros/timers.py`); one that runs tests has to go on, and waits until it was heard.
     """
     try:
         from rclpy.node import Node

@@ -5,14 +5,18 @@ Callbacks are called as its executor would call them, one after the other, so th
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
+
+from impact_aware.nodes.ros.diagnostics import DiagnosticsReporter
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
@@ -32,6 +36,26 @@ def tick(node: Node, period: float | None = None) -> None:
     for timer in list(node.timers):
         if not timer.is_canceled() and period in (None, 1e-9 * timer.timer_period_ns):
             timer.callback()
+
+
+def call(node: Node, service: str, request: Any) -> Any:
+    """The answer of one of a node's services."""
+    name = node.resolve_service_name(service)
+    (own,) = [own for own in node.services if node.resolve_service_name(own.srv_name) == name]
+    return own.callback(request, own.srv_type.Response())
+
+
+def status(node: Node) -> tuple[bytes, str, dict[str, str]]:
+    """Level, sentence and values of a node's diagnostics now."""
+    (timer,) = [own for own in node.timers if isinstance(getattr(own.callback, "__self__", None), DiagnosticsReporter)]
+    (found,) = timer.callback.__self__.message().status
+    return found.level, found.message, {entry.key: entry.value for entry in found.values}
+
+
+def refused(node: Node) -> dict[str, int]:
+    """How often a node has refused something, by reason."""
+    values = status(node)[2]
+    return {key.removeprefix("refused: "): int(n) for key, n in values.items() if key.startswith("refused: ")}
 
 
 class Harness:
@@ -62,9 +86,7 @@ class Harness:
 
     def call(self, service: str, request: Any) -> Any:
         """The answer of one of its services."""
-        name = self.node.resolve_service_name(service)
-        (own,) = [own for own in self.node.services if self.node.resolve_service_name(own.srv_name) == name]
-        return own.callback(request, own.srv_type.Response())
+        return call(self.node, service, request)
 
     def tick(self, period: float | None = None) -> None:
         """Every timer of the node elapses once, or those of a period, s."""
@@ -72,19 +94,16 @@ class Harness:
 
     def status(self) -> tuple[bytes, str, dict[str, str]]:
         """Level, sentence and values of its diagnostics now."""
-        (timer,) = [own for own in self.node.timers if getattr(own.callback, "__name__", "") == "report"]
-        timer.callback()
-        (status,) = self.sent("/diagnostics")[-1].status
-        return status.level, status.message, {entry.key: entry.value for entry in status.values}
+        return status(self.node)
 
     def refused(self) -> dict[str, int]:
         """How often it has refused something, by reason."""
-        values = self.status()[2]
-        return {key.removeprefix("refused: "): int(n) for key, n in values.items() if key.startswith("refused: ")}
+        return refused(self.node)
 
 
-def _making():
-    made: list[Harness] = []
+@contextlib.contextmanager
+def tap():
+    """What nodes of this process publish meanwhile, by full topic name, deserialized."""
     sent: dict[str, list[Any]] = {}
     publish = Publisher.publish
 
@@ -94,16 +113,45 @@ def _making():
         sent.setdefault(self.topic_name, []).append(deserialize_message(data, self.msg_type))
         publish(self, message)
 
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Publisher, "publish", tapped)
+        yield sent
+
+
+@pytest.fixture
+def sent(ros_context):
+    """What a node has published on a topic during a test, oldest first: `sent(node, "task")`, the same list each time.
+
+    Listed before the fixture that makes the node, it has what the node published at its start too.
+    """
+    with tap() as by_topic:
+        yield lambda node, topic: by_topic.setdefault(node.resolve_topic_name(topic), [])
+
+
+def _making():
+    made: list[Harness] = []
+
     def make(kind: Any, /, *, namespace: str = "", **parameters: Any) -> Harness:
         options = {"namespace": namespace} if namespace else {}
         made.append(Harness(sent, kind, parameters, **options))
         return made[-1]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Publisher, "publish", tapped)
+    with tap() as sent:
         yield make
     for own in made:
         own.node.destroy_node()
+
+
+@pytest.fixture
+def tf(monkeypatch):
+    """Nodes listen to TF also where tf2_msgs is not installed: tests hand them what comes on /tf and /tf_static."""
+    monkeypatch.setattr("impact_aware.nodes.ros.frames.message_class", lambda name: TransformStamped)
+
+
+@pytest.fixture
+def make(harness):
+    """Makes nodes, as `make(JumpPredictorNode, arm="left")`, and ends them."""
+    return lambda kind, **parameters: harness(kind, **parameters).node
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from impact_aware.bringup.middleware import RANGE, RMW, chosen_by_user, stays_local
 from impact_aware.nodes.ros.supervision import SUPERVISION
+from impact_aware.nodes.ros.timers import steady_timer
 
 try:
     import diagnostic_updater
@@ -45,11 +45,11 @@ class DiagnosticsReporter:
         self._own = collect
         if diagnostic_updater is None:
             publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-            self._publish: Callable[[], None] = lambda: publisher.publish(self._message())
+            self._publish: Callable[[], None] = lambda: publisher.publish(self.message())
         else:
             self._publish = self._make_updater(period).force_update
         # Wall time, also while a simulator's clock stands still: that is when somebody wants to know why.
-        node.create_timer(period, self.report, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, period, self.report)
 
     def _collect(self) -> Report:
         """The node's own report, and what failed in its process."""
@@ -68,7 +68,8 @@ class DiagnosticsReporter:
         """Publish now."""
         self._publish()
 
-    def _message(self) -> DiagnosticArray:
+    def message(self) -> DiagnosticArray:
+        """The status now."""
         level, sentence, values = self._collect()
         status = DiagnosticStatus(
             level=level,

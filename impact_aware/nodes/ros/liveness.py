@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from impact_aware_msgs.msg import Heartbeat
-from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.utilities import get_rmw_implementation_identifier
@@ -24,6 +23,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from impact_aware.control.command_watch import Silence
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import EVENT_QOS, HEARTBEAT_QOS, LATCHED_EVENT_QOS, LATEST_QOS
+from impact_aware.nodes.ros.timers import steady_timer
 
 PERIOD = 0.1
 """Wall time from each heartbeat to the next, s."""
@@ -73,7 +73,7 @@ class HeartbeatSender:
         self._publishers = [node.create_publisher(Heartbeat, heartbeat_topic(topic), HEARTBEAT_QOS) for topic in topics]
         self._session, self._count = secrets.randbits(63), 0
         self._served = time.monotonic()
-        node.create_timer(PERIOD, self._serve, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, PERIOD, self._serve)
         threading.Thread(target=self._send, name="heartbeat", daemon=True).start()
 
     def _serve(self) -> None:
@@ -144,7 +144,7 @@ class Upstream:
         self._node, self._on_loss, self._timeout = node, on_loss, timeout
         self._beats: dict[str, HeartbeatWatch] = {}
         self._lost: set[str] = set()
-        node.create_timer(LOOK_PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, LOOK_PERIOD, self._look)
 
     def listen(
         self, kind: type, topic: str, callback: Callable[..., None], *, latched: bool = False, raw: bool = False
@@ -215,7 +215,7 @@ class WatchdogLink:
         self._node, self._timeout, self._on_stop = node, timeout, on_stop
         self._beat = HeartbeatWatch(LOOK_PERIOD)
         node.create_subscription(Heartbeat, WATCHDOG_TOPIC, self._on_heartbeat, LATEST_QOS)
-        node.create_timer(LOOK_PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, LOOK_PERIOD, self._look)
 
     def _look(self) -> None:
         if self._beat.look(time.monotonic()) > self._timeout:
@@ -260,7 +260,7 @@ class TwinWatch:
         self._node = node
         self._consequence = f", {consequence}" if consequence else ""
         self._until = time.monotonic() + TWIN_TIME
-        self._timer = node.create_timer(TWIN_PERIOD, self.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(node, TWIN_PERIOD, self.look)
 
     def look(self) -> bool:
         """Look now; returns whether there is a twin."""

@@ -8,19 +8,16 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.stamps import write_stamp
 
 _TYPE = re.compile(r"(?P<package>[a-z][a-z0-9_]*)/(?P<folder>msg|srv)/(?P<short>[A-Z][A-Za-z0-9]*)")
@@ -113,11 +110,4 @@ def stamp(time: float) -> Time:
     """A stamp from seconds, rounded to the nanosecond."""
     message = Time()
     write_stamp(message, time)
-    return message
-
-
-def point(values: Sequence[float] | Array) -> Point:
-    """(3,) to Point."""
-    message = Point()
-    write_vector(message, values)
     return message

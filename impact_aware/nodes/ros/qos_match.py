@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.duration import Infinite
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from impact_aware.nodes.ros.timers import steady_timer
 
 PATIENCE = 5.0
 """Wall time after which a topic on which nothing was received is worth a line, s."""
@@ -84,7 +85,7 @@ def expect_messages(node: Node, topic: str, received: Callable[[], bool], source
             full = node.resolve_topic_name(topic)
             node.get_logger().warning(f"no {full} for {PATIENCE:g} s: {why_silent(node, topic, source)}")
 
-    timer = node.create_timer(PATIENCE, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    timer = steady_timer(node, PATIENCE, look)
 
 
 def unheard(node: Node, topic: str, but: str = "") -> str:

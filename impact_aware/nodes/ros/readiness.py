@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.subscription import Subscription
@@ -21,6 +20,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.ros.qos import READINESS_QOS
 from impact_aware.nodes.ros.qos_match import end_name, mismatch
 from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 
 TOPIC = "/readiness"
@@ -75,7 +75,7 @@ class Readiness:
         self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, READINESS_QOS)
         if self._companions:
             node.create_subscription(DiagnosticStatus, TOPIC, self._on_answer, READINESS_QOS)
-        node.create_timer(LOOK_PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, LOOK_PERIOD, self._look)
 
     def refusal(self) -> str:
         """Who is missing, by node and topic, in one sentence; empty when everybody has found everybody."""

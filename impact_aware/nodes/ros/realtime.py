@@ -73,14 +73,14 @@ def apply_realtime(node: Node) -> None:
         InvalidInputError: A parameter out of range.
     """
     settings = load_settings(node, RealtimeSettings)
-    for done, why_not in _requests(settings):
+    for done, why_not in requests(settings):
         if why_not:
             node.get_logger().warning(f"{done}: not possible, {why_not}")
         else:
             node.get_logger().info(done)
 
 
-def _requests(settings: RealtimeSettings) -> Iterator[tuple[str, str]]:
+def requests(settings: RealtimeSettings) -> Iterator[tuple[str, str]]:
     """What was asked for, and why it could not be done; empty where it was."""
     if settings.cpu_affinity:
         wanted = ", ".join(settings.cpu_affinity)
@@ -88,7 +88,7 @@ def _requests(settings: RealtimeSettings) -> Iterator[tuple[str, str]]:
     if settings.realtime_priority:
         yield (
             f"scheduled by SCHED_FIFO with priority {settings.realtime_priority}",
-            _attempt(lambda: _set_priority(settings.realtime_priority)),
+            _attempt(lambda: set_priority(settings.realtime_priority)),
         )
     if settings.lock_memory:
         yield "memory is locked", _attempt(_lock_memory)
@@ -106,7 +106,7 @@ def _attempt(action: Callable[[], None]) -> str:
     return ""
 
 
-def _threads() -> list[int]:
+def threads() -> list[int]:
     """All threads of this process: those of DDS carry the messages, and inherit nothing afterwards."""
     return [int(name) for name in os.listdir("/proc/self/task")]
 
@@ -116,15 +116,15 @@ def _set_affinity(words: list[str]) -> None:
     wanted = {int(part) for word in words for part in word.split(",") if part.strip()}
     if not wanted or not wanted <= known:
         raise ValueError(f"the processors here are {', '.join(map(str, sorted(known)))}")
-    for thread in _threads():
+    for thread in threads():
         os.sched_setaffinity(thread, wanted)
 
 
-def _set_priority(priority: int) -> None:
+def set_priority(priority: int) -> None:
     """At least this one: of several nodes in a process, the most urgent counts."""
     urgent = os.sched_getscheduler(0) == os.SCHED_FIFO
     parameter = os.sched_param(max(priority, os.sched_getparam(0).sched_priority if urgent else 0))
-    for thread in _threads():
+    for thread in threads():
         os.sched_setscheduler(thread, os.SCHED_FIFO, parameter)
 
 

@@ -21,10 +21,10 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from impact_aware.errors import ImpactAwareError, one_line
-from impact_aware.nodes.ros.exit_timer import exit_after
 from impact_aware.nodes.ros.realtime import apply_realtime, ask_for_short_slices, freeze_garbage, one_numeric_thread
 from impact_aware.nodes.ros.ros_parameters import unknown_parameters
 from impact_aware.nodes.ros.supervision import SUPERVISION
+from impact_aware.nodes.ros.timers import exit_after
 
 SPIN_TIMEOUT = 0.1
 """Longest time that a signal, or the end of a node, waits to be seen, s."""
@@ -123,8 +123,8 @@ def run_nodes(
         freeze_garbage()
         while not stop_requested and rclpy.ok() and not any(getattr(node, "finished", False) for node in nodes):
             if not rest:
-                _spin(executor, nodes, SPIN_TIMEOUT)
-            elif _waited(executor, nodes):
+                spin(executor, nodes, SPIN_TIMEOUT)
+            elif waited(executor, nodes):
                 time.sleep(rest)
         _prepare_stop(executor, nodes)
     except ImpactAwareError as error:
@@ -168,7 +168,7 @@ def _prepare_stop(executor: Executor, nodes: Sequence[Node]) -> None:
     patience = max((getattr(node, "stop_timeout", STOP_TIMEOUT) for node in stopping), default=0.0)
     deadline = time.monotonic() + patience
     while rclpy.ok() and not all(getattr(node, "finished", True) for node in stopping) and time.monotonic() < deadline:
-        _spin_once(executor, nodes, 0.01)
+        spin_once(executor, nodes, 0.01)
 
 
 def _leave(status: int) -> NoReturn:
@@ -183,22 +183,22 @@ def _flush() -> None:
             stream.flush()
 
 
-def _waited(executor: Executor, nodes: Sequence[Node]) -> bool:
+def waited(executor: Executor, nodes: Sequence[Node]) -> bool:
     """Spin once, and tell whether there was nothing to do at first."""
     wall, busy = time.monotonic(), time.thread_time()
-    _spin_once(executor, nodes, SPIN_TIMEOUT)
+    spin_once(executor, nodes, SPIN_TIMEOUT)
     return time.monotonic() - wall - (time.thread_time() - busy) > WAITED
 
 
-def _spin(executor: Executor, nodes: Sequence[Node], duration: float) -> None:
-    """Spin for so long, s, as `_spin_once`; to come back here after each callback takes a fifth of what it costs."""
+def spin(executor: Executor, nodes: Sequence[Node], duration: float) -> None:
+    """Spin for so long, s, as `spin_once`; to come back here after each callback takes a fifth of what it costs."""
     try:
         executor.spin_until_future_complete(Future(), timeout_sec=duration)
     except Exception as error:  # whatever a callback raised
         SUPERVISION.note(nodes, error)
 
 
-def _spin_once(executor: Executor, nodes: Sequence[Node], timeout: float) -> None:
+def spin_once(executor: Executor, nodes: Sequence[Node], timeout: float) -> None:
     """Spin; no callback's exception ends a node, because a message from anywhere may have caused it."""
     try:
         executor.spin_once(timeout_sec=timeout)

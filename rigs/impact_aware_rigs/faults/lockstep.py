@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import StepDone
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.qos import STEP_DONE_QOS
+from impact_aware.nodes.ros.timers import steady_timer
 
 PACE = 0.024
 """Wall time that a cycle lasts in which somebody does not answer, s: what counts wall time then keeps a known relation
@@ -51,7 +51,7 @@ class LockstepRelay:
         self._begun = 0.0
         self._reporter = LockstepReporter(node, enabled=True)
         node.create_subscription(StepDone, "faulty/step_done", self._on_step_done, STEP_DONE_QOS)
-        node.create_timer(TICK, self._finish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(node, TICK, self._finish)
 
     def begin(self, stamp: Time) -> None:
         """The plant waits for an answer to its state with this stamp."""

@@ -16,7 +16,7 @@ import pinocchio as pin
 from impact_aware.bringup.hardware import Hardware
 from impact_aware.control import ControlSession, Mode
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.nodes.controller_joints import order_mismatch
+from impact_aware.nodes.arm_connections import order_mismatch
 from impact_aware.robot import RobotModel, RobotProfile
 from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.classes import Trial, TrialResult

@@ -74,7 +74,7 @@ def _record_some_topics(node: Any) -> None:
 
 def _control_alone(node: Any) -> None:
     """Who else DDS shows, such as another fuzzer's process, or does not, must not keep this one from moving."""
-    node._connections._out_of_reach = str
+    node.connections._out_of_reach = str
 
 
 def _simulate_alone(node: Any) -> None:

@@ -1,11 +1,21 @@
-"""A process that ends itself whatever its main thread does, even within a library's code that holds Python's lock."""
+"""Timers in wall time: of a node's callbacks, and one that ends a process whatever its main thread does."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
 
 _CLOCK_MONOTONIC, _SIGEV_THREAD = 1, 2
+
+
+def steady_timer(node: Node, period: float, callback: Callable[[], object]) -> Timer:
+    """Call back every `period`, s of wall time, also while the ROS clock stands still or jumps."""
+    return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 class _SigEvent(ctypes.Structure):
@@ -29,7 +39,8 @@ class _TimerSpec(ctypes.Structure):
 def exit_after(duration: float, status: int) -> None:
     """End the process with this status after `duration`, s, if it still runs then.
 
-    A thread of the C library does it, so that nothing of Python's is needed; without its timers nothing happens.
+    A thread of the C library ends it, even within a library's code that holds Python's lock; without its timers nothing
+    happens.
     """
     if sys.platform != "linux" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return
