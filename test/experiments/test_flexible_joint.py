@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.contact.force_models import ExponentialHuntCrossley, HuntCrossley, VirtualSpring
-from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError, NoSolutionError
-from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.experiments.models.flexible_joint import (
     SLIP_ROUNDING,
     FlexibleJointArm,
@@ -18,7 +16,6 @@ from impact_aware.experiments.models.flexible_joint import (
     planar_arm,
     surface_at,
 )
-from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 
@@ -112,28 +109,6 @@ def test_energy_only_falls_in_free_motion_without_gravity():
     # Central differences over 1 ms bend the motor speeds by (2 pi 50 Hz 1 ms)^2 / 6 = 2 % of their oscillating part.
     assert np.diff(energy).max() < 1e-3 * energy[0]
     assert energy[-1] <= energy[0] * (1.0 + 1e-3)
-
-
-@pytest.mark.parametrize("speed", [0.1, 0.25])
-def test_m_plus_b_theta_predicts_the_flexible_arm_better_than_m_and_m_plus_b_rho(planar, speed):
-    q, dq = coasting(planar, [0.5 * speed, 0.0, -0.87 * speed])
-    arm = FlexibleJointArm(planar, JointElasticity.of(planar))
-    press = PressingForce(planar, [0.0, 0.0, -20.0])
-    run = arm.simulate(q, dq, press, surface_below(planar, 0.005 * speed), 0.115)
-    after = run.time > run.impact_time
-    truth = PolynomialEstimator().fit(run.time[after] - run.impact_time, run.q[after]).velocity
-    contact = Contact(planar.tool_frame, np.array([0.0, 0.0, 1.0]), radius=planar.tool_radius)
-    error = {
-        inertia: np.abs(
-            predict(
-                planar, run.q_impact, run.velocity_before, contact, method="frictionless", inertia=inertia
-            ).velocity_after
-            - truth
-        ).mean()
-        for inertia in ("M", "M+B_theta", "M+B_rho")
-    }
-    # Seen over a campaign: an order of magnitude; a factor of five leaves room for the single case.
-    assert error["M+B_theta"] < 0.2 * min(error["M"], error["M+B_rho"])
 
 
 def test_sticky_friction_stops_the_slip(planar):

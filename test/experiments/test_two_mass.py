@@ -17,23 +17,6 @@ def runs():
     return {model: simulate(model, PARAMETERS, duration=0.3) for model in "ABC"}
 
 
-def test_model_c_reaches_and_leaves_the_body_with_the_printed_speeds(runs):
-    run = runs["C"]
-    # Aouaj 2021, Table I as the index quotes it, to the printed digits.
-    assert -run.velocity_before[1] == pytest.approx(6.3246, abs=5e-5)
-    assert run.impact_time == pytest.approx(0.1265, abs=5e-5)
-    assert -run.velocity_after[0] == pytest.approx(1.8070, abs=5e-5)
-
-
-def test_flexible_models_settle_on_the_rigid_velocity_within_100_ms(runs):
-    jump = np.abs(runs["C"].velocity_after - runs["C"].velocity_before)[2]
-    for model in "AB":
-        late = runs[model].impact_time + 0.1
-        difference = np.abs(runs[model].velocity_at(late) - runs["C"].velocity_at(late))
-        # The oscillation decays with 46.7 1/s: exp(-4.67) = 0.9 % of it is left after 100 ms.
-        assert difference.max() < 0.01 * jump
-
-
 def test_model_a_and_b_are_alike_at_the_drive(runs):
     late = runs["B"].time > runs["B"].impact_time
     difference = np.abs(runs["A"].velocity[late, 2] - runs["B"].velocity[late, 2])

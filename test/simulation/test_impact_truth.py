@@ -214,3 +214,26 @@ def test_contact_with_the_table_is_an_impact_too(scene, robot):
     contact = Contact(robot.tool_frame, impact.normal, radius=robot.tool_radius)
     after = contact_jacobian(robot, impact.q, contact) @ impact.velocity_after
     assert abs(after[2]) <= 2.0 * COMPRESSION_END * impact.approach_speed
+
+
+def test_an_event_counts_short_losses_and_keeps_its_fastest_separation(scene, robot):
+    """A tool that is pressed on the table leaves it once, for less than `SEPARATION_TIME`, and then stays."""
+    bouncy = replace(scene.tool_table, time_constant=0.002, damping_ratio=0.6)
+    # One look per cycle, so that what touches can be followed from outside.
+    fine = replace(scene, cycle=2e-4, substeps=1, impact_substeps=1, tool_table=bouncy)
+    start = np.array([0.35, -0.35, robot.tool_radius + 0.001])
+    q0 = solve_inverse_kinematics(robot, pin.SE3(np.diag([1.0, -1.0, -1.0]), start))
+    contact = Contact(robot.tool_frame, np.array([0.0, 0.0, 1.0]), radius=robot.tool_radius)
+    plant = MujocoPlant(fine, robot)
+    state = plant.reset(q0, dq0=np.linalg.pinv(robot.frame_jacobian(q0)) @ np.array([0.0, 0.0, -0.1, 0.0, 0.0, 0.0]))
+    touching, speeds = [], []
+    for _ in range(300):
+        row = contact_jacobian(robot, state.q, contact)[2]
+        speeds.append(row @ state.dq)
+        state = plant.step(robot.bias(state.q, state.dq) - 150.0 * row)
+        touching.append(("arm", "table") in plant.touching)
+    (impact,) = plant.impacts
+    touching, speeds = np.array(touching), np.array(speeds)
+    assert impact.losses == np.count_nonzero(touching[1:] & ~touching[:-1]) - 1 == 1
+    assert impact.separation_speed == pytest.approx(speeds[touching].max(), rel=0.02)
+    assert np.isnan(impact.time_lost) and abs(speeds[-1]) < 0.1 * impact.separation_speed

@@ -1,6 +1,7 @@
 """Links in the plant collide with the object, the table and the other arm: an early hit by a hand is seen as one."""
 
 import dataclasses
+import itertools
 
 import coal
 import mujoco
@@ -12,6 +13,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.robot.link_shapes import link_shapes
 from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.impact_truth import impact_of_truth
+from impact_aware.simulation.link_gaps import LinkGaps
 from impact_aware.simulation.task_scene import Truth, task_scene
 from impact_aware.simulation.world import build_world
 from impact_aware.task import load_task, start_posture
@@ -106,6 +108,26 @@ def test_arms_meet_each_other_instead_of_passing(yaw):
     assert met and {(impact.arm, impact.partner) for impact in met} == {("right", "left")} and met[0].time > 0.1
     tools = [plant.tool_placement(name).translation[1] for name in ("left", "right")]
     assert tools[0] > tools[1]
+
+
+def test_the_gap_between_two_arms_is_the_smallest_of_all_pairs_of_links():
+    task = load_task("dual_arm_grab")
+    robots = dict(zip(("left", "right"), robots_of_task(task), strict=True))
+    world = build_world(task_scene(task, Truth(table_displacement=-0.6)), robots)
+    data, found = mujoco.MjData(world.model), []
+    data.qpos[world.object_qpos][:3] = [3.0, 0.0, 2.0]
+    for turn in np.linspace(0.0, 0.7, 29):
+        for arm, own, side in zip(world.arms.values(), task.arms, (-1.0, 1.0), strict=True):
+            q = start_posture(own, robots[own.name])
+            q[0] += side * turn
+            data.qpos[arm.qpos] = q
+        mujoco.mj_forward(world.model, data)
+        pairs = itertools.product(*(arm.link_geoms for arm in world.arms.values()))
+        smallest = min(mujoco.mj_geomDistance(world.model, data, *pair, 0.05, None) for pair in pairs)
+        found += [LinkGaps(world).near(data, gap) == (smallest < gap) for gap in (0.002, 0.02, 0.049)]
+        if smallest < 0.0:
+            break
+    assert smallest < 0.0 and all(found)
 
 
 def test_the_plant_s_links_are_the_model_s(early):
