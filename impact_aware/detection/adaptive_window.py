@@ -14,18 +14,14 @@ the next sample, predicted from the very window that showed the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.mixed_bound import MixedBound
-from impact_aware.detection.motion_window import GRID_TOLERANCE
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
-from impact_aware.detection.recording import Recording
 from impact_aware.detection.windowed_detector import (
     Finding,
     PerJoint,
@@ -35,13 +31,6 @@ from impact_aware.detection.windowed_detector import (
     ranged,
     ranged_per_joint,
 )
-from impact_aware.records import ImpactEvent
-
-ROUNDING = 1.0 - 1e-6
-"""Share of a bound below which an error counts as inside: products of many windows sum in another order."""
-
-SCREENED = 256
-"""Samples that are screened at a time: what they need fits into a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -249,59 +238,16 @@ class AdaptiveWindowDetector(WindowedDetector):
         return np.asarray(bounds)
 
     @property
+    def tests(self) -> Array:
+        """Weights of the newest positions in the prediction errors (tests, m)."""
+        return self._tests
+
+    @property
     def bounds(self) -> Array:
         """Largest errors that are no impact (tests, n), rad."""
         return self._bounds
-
-    def prediction_errors(self, recording: Recording) -> Iterator[tuple[int, Array]]:
-        """Yield (index of a block's first sample, magnitudes of the errors of its samples (tests, b, n), rad)."""
-        positions, used = recording.positions, self._used
-        windows = np.empty((used, SCREENED, self.joint_count))
-        for begin in range(0, len(recording) - used + 1, SCREENED):
-            count = min(SCREENED, len(recording) - used + 1 - begin)
-            # One large product of all tests with all windows is several times faster than one product per window.
-            for row in range(used):
-                windows[row, :count] = positions[begin + row : begin + row + count]
-            with np.errstate(invalid="ignore"):
-                errors = self._tests @ windows[:, :count].reshape(used, -1)
-            np.abs(errors, out=errors)
-            yield begin + used - 1, errors.reshape(-1, count, self.joint_count)
-
-    def _events(self, recording: Recording) -> list[ImpactEvent]:
-        """Events of `update` on each sample; stretches in which no prediction fails are passed over."""
-        marked = self.irregular(recording)
-        inverse_bounds = self._inverse_bounds[:, None, :]
-        for first, shares in self.prediction_errors(recording):
-            shares *= inverse_bounds
-            # NaN is marked as well.
-            marked[first : first + shares.shape[1]] |= ~(shares.max(axis=0).max(axis=1) < ROUNDING)
-        # What came before and what comes after this stretch is not marked in it, so both ends are walked through.
-        marked[:1] = marked[-1:] = True
-        events: list[ImpactEvent] = []
-        memory, index = self.memory, 0
-        for target in np.flatnonzero(marked):
-            if target < index:
-                continue
-            # A gap shorter than this is not worth a restart, and the window must be full again at the target.
-            if target - index > 2 * memory:
-                self._window.resume()
-                self._forget()
-                index = int(target) - 2 * memory
-            quiet = 0
-            while index < len(recording) and (index <= target or quiet <= memory):
-                event = self.update(recording.sample(index))
-                if event is not None:
-                    events.append(event)
-                # Settled, only the newest `memory` samples and the last event matter.
-                quiet = quiet + 1 if self._window.settled and not self._confirmed else 0
-                index += 1
-        return events
 
     @property
     def memory(self) -> int:
         """Samples after which, as long as nothing is irregular, all before is forgotten."""
         return self._window.length
-
-    def irregular(self, recording: Recording) -> NDArray[np.bool_]:
-        """Mark the samples that the window does not plainly append (m,)."""
-        return recording.irregular(self.parameters.sampling_period, GRID_TOLERANCE)

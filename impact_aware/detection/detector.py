@@ -60,9 +60,6 @@ class ImpactDetector(ABC):
         Raises:
             InvalidInputError: A shape does not fit.
         """
-        return self._events(Recording(self.joint_count, times, positions, *signals, **named))
-
-    def _events(self, recording: Recording) -> list[ImpactEvent]:
-        """Events of `update` on each sample."""
+        recording = Recording(self.joint_count, times, positions, *signals, **named)
         found = (self.update(recording.sample(index)) for index in range(len(recording)))
         return [event for event in found if event is not None]

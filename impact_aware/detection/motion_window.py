@@ -75,7 +75,6 @@ class MotionWindow:
         time: Stamp of the newest sample, s; NaN when there is none.
         drops: What was refused or mended.
         fresh: Whether the newest sample was the first after a start or restart of all windows.
-        unsettled: Samples still to come until nothing mended or irregular is left inside.
     """
 
     def __init__(self, joint_count: int, length: int, period: float, largest_gap: int, resolution: Array) -> None:
@@ -112,11 +111,6 @@ class MotionWindow:
         self._turns[:] = 0.0
         self.restart()
 
-    def resume(self) -> None:
-        """Start every window again with the next sample, whenever it comes; whole turns are remembered."""
-        self.time = math.nan
-        self.restart()
-
     def restart(self) -> None:
         """Start every joint's window again with the next sample."""
         self.counts[:] = 0
@@ -134,17 +128,11 @@ class MotionWindow:
         self._mixture[:] = 0.0
         np.fill_diagonal(self._mixture, 1.0)
         self._bridged = 0
-        self.unsettled = 0
 
     @property
     def full(self) -> bool:
         """Whether every joint holds `length` trustworthy samples."""
         return self.least_count == self.length
-
-    @property
-    def settled(self) -> bool:
-        """Whether the content is exactly the last `length` raw samples and nothing else is remembered."""
-        return self.full and self.unsettled == 0 and self._irregular == 0 and self._repeats == 0
 
     @property
     def positions(self) -> Array:
@@ -229,7 +217,6 @@ class MotionWindow:
             self.restart_joints(np.ones(len(self.counts), dtype=bool), 1)
         if broken is not None and broken.any():
             self.restart_joints(broken, 0)
-            self.unsettled = self.length
         return steps
 
     def restart_joints(self, joints: NDArray[np.bool_], count: int) -> None:
@@ -243,7 +230,6 @@ class MotionWindow:
         mended = rows[-1 - age].copy()
         mended[joints] = rows[-age, joints] / 3.0 + rows[-2 - age, joints] - rows[-3 - age, joints] / 3.0
         self._rows.replace(age, mended)
-        self.unsettled = self.length
         self.drops.outliers += int(np.count_nonzero(joints))
 
     def _settle_odd_sample(self, broken: NDArray[np.bool_]) -> bool:
@@ -261,7 +247,6 @@ class MotionWindow:
             turns = 2.0 * math.pi * np.round(delta / (2.0 * math.pi))
             self._turns -= turns
             newest -= turns
-            self.unsettled = self.length + 1
         elif (newest == last).all():
             self._repeats += 1
             if self._repeats <= self._largest_gap or self._was_moving():
@@ -332,15 +317,12 @@ class MotionWindow:
         if self._bridged and steps == 1:
             self._shift_mixture(1)
             self._bridged -= 1
-        if self.unsettled:
-            self.unsettled -= 1
         self._last_steps = 0 if self._alone else steps
 
     def _bridge(self, steps: int, deviation: float) -> bool:
         """Append the missing rows; False where only one sample before them is known, so that they are a guess."""
         newest, last, distance = self._newest, self._rows.newest.copy(), self._last_steps
         self.drops.missing += steps - 1
-        self.unsettled = self.length + 1
         if not distance:
             for step in range(1, steps):
                 self._rows.push(last + (newest - last) * (step / steps))

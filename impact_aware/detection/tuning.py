@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.events import Array
 from impact_aware.detection.momentum_observer import MomentumObserverParameters
+from impact_aware.detection.motion_window import GRID_TOLERANCE
 from impact_aware.detection.prediction_bound import detection_bound
 from impact_aware.detection.recording import Recording, Signal
 from impact_aware.detection.registry import make_detector
@@ -31,6 +32,8 @@ SHORTEST = 10.0
 """Shortest recording that says anything about rates, s."""
 LEAST_VARIATION = 2.0
 """Variation of the acceleration that is always allowed, rad/s^2."""
+SCREENED = 256
+"""Windows of samples whose errors are computed at a time."""
 _UNREACHED = 1e9
 _CORNER = 20.0 / 30000.0
 
@@ -189,11 +192,14 @@ def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording
         ]
     )[:, None]
     needed = np.zeros((len(recording), joints))
-    for first, errors in detector.prediction_errors(recording):
-        needed[first : first + errors.shape[1]] = (
-            (errors - (detector.bounds - scales)[:, None]) / scales[:, None]
-        ).max(axis=0)
-    irregular = detector.irregular(recording)
+    used = detector.tests.shape[1]
+    windows = np.lib.stride_tricks.sliding_window_view(recording.positions, used, axis=0)  # (m - used + 1, n, used)
+    for begin in range(0, len(windows), SCREENED):
+        with np.errstate(invalid="ignore"):
+            errors = np.abs(np.einsum("tw,bnw->tbn", detector.tests, windows[begin : begin + SCREENED], optimize=True))
+        rows = slice(begin + used - 1, begin + used - 1 + errors.shape[1])
+        needed[rows] = ((errors - (detector.bounds - scales)[:, None]) / scales[:, None]).max(axis=0)
+    irregular = recording.irregular(unit.sampling_period, GRID_TOLERANCE)
     reach = np.convolve(irregular, np.ones(detector.memory), mode="full")[: len(recording)] > 0.5
     needed[reach] = 0.0
     return np.maximum(needed, 0.0)

@@ -108,39 +108,34 @@ def test_one_value_stands_for_every_joint_and_several_for_each_its_own():
 EXACT = 1.0 / 1024.0
 
 
-def velocities_events(velocities, **options):
-    """Numbers of the samples at which velocities (k,) of one joint are an impact: 0.125 rad/s in two periods."""
-    detector = make_detector(
-        "acceleration", 1, sampling_period=EXACT, source="velocity", half_width=1, threshold=64.0, **options
-    )
-    positions = np.cumsum([0.25, *velocities[:-1]]) * EXACT
-    return [
-        k
-        for k, (q, v) in enumerate(zip(positions, velocities, strict=True))
-        if detector.update(JointSample(k * EXACT, np.array([q]), np.array([v]))) is not None
-    ]
+def accelerations_events(accelerations, **options):
+    """Numbers of the samples at which second differences (k,) of one joint's position, rad/s^2, are an impact."""
+    detector = make_detector("acceleration", 1, sampling_period=EXACT, half_width=1, threshold=64.0, **options)
+    positions = np.cumsum(np.cumsum([0.5 / EXACT, *accelerations[1:]])) * EXACT**2
+    return [k for k, q in enumerate(positions) if detector.update(JointSample(k * EXACT, np.array([q]))) is not None]
 
 
 @pytest.mark.parametrize(
-    ("steps", "options", "found"),
+    ("shares", "options", "found"),
     [
         # The threshold itself counts, and so does the share of it that confirms.
-        ((0.125, 0.0, 0.05), {"confirmation_share": 0.4}, [21]),
-        ((0.124, 0.0, 0.05), {"confirmation_share": 0.4}, []),
-        ((0.125, -0.0625, 0.0), {"confirmation_share": 0.5}, [21]),
-        ((0.125, -0.063, 0.0), {"confirmation_share": 0.5}, []),
-        ((-0.125, 0.0625, 0.0), {"confirmation_share": 0.5}, [21]),
-        ((0.125, 0.0, 0.0), {"confirmation_share": 0.0}, [20]),
-        ((0.124, 0.0, 0.0), {"confirmation_share": 0.0}, []),
-        # The strongest of two samples' excesses, the second of which is confirmed by the third.
-        ((0.06, 0.06, 0.06), {"confirmation_share": 1.0}, []),
-        ((0.0625, 0.0625, 0.0625), {"confirmation_share": 1.0}, [22]),
+        ((1.0, 0.41), {"confirmation_share": 0.4}, [21]),
+        ((0.99, 0.9), {"confirmation_share": 0.4}, []),
+        ((1.0, 0.5), {"confirmation_share": 0.5}, [21]),
+        ((1.0, 0.49), {"confirmation_share": 0.5}, []),
+        ((-1.0, -0.5), {"confirmation_share": 0.5}, [21]),
+        # Accelerations that change their sign, as of a glitch of one sample.
+        ((1.0, -2.0, 1.0), {"confirmation_share": 0.4}, []),
+        ((1.0, 0.0), {"confirmation_share": 0.0}, [20]),
+        ((0.99, 0.0), {"confirmation_share": 0.0}, []),
+        # The stronger of two samples' excesses, the second of which is confirmed by the third.
+        ((0.5, 0.99, 0.99), {"confirmation_share": 1.0}, []),
+        ((0.5, 1.0, 1.0), {"confirmation_share": 1.0}, [22]),
     ],
 )
-def test_an_acceleration_is_confirmed_by_its_share_at_the_next_sample(steps, options, found):
-    velocities = [0.5] * 20 + np.cumsum([0.5 + steps[0], *steps[1:]]).tolist()
-    velocities += [velocities[-1]] * 5
-    assert velocities_events(velocities, **options)[:1] == found
+def test_an_acceleration_is_confirmed_by_its_share_at_the_next_sample(shares, options, found):
+    accelerations = [0.0] * 20 + [64.0 * share for share in shares] + [0.0] * 5
+    assert accelerations_events(accelerations, **options)[:1] == found
 
 
 @pytest.mark.parametrize("share", [0.4, 0.6, 0.8])
@@ -235,15 +230,15 @@ def rest(seconds=12.0, joints=2):
 
 
 def test_every_joint_has_its_share_of_the_false_alarms():
-    times, positions = rest()
+    times, _ = rest()
     rng = np.random.default_rng(7)
-    velocities = rng.normal(0.0, [0.01, 0.03], positions.shape)
-    found = tune("acceleration", times, positions, velocities, source="velocity", false_alarms_per_hour=0.4, margin=1.0)
+    positions = rng.normal(size=(len(times), 1)) * [1e-5, 3e-5]
+    found = tune("acceleration", times, positions, false_alarms_per_hour=0.4, margin=1.0)
     assert found.false_alarms_per_hour == pytest.approx(0.4)
     one, other = found.parameters["threshold"]
-    assert other == pytest.approx(3.0 * one, rel=0.1)
-    # Of differences over four periods: the largest of 12000, some four standard deviations of 0.01 * sqrt 2 / 4 ms.
-    assert found.largest[0] == pytest.approx(4.0 * 0.01 * math.sqrt(2.0) / 4e-3, rel=0.15)
+    assert other == pytest.approx(3.0 * one)
+    # Of second differences over four periods: the largest of 12000, some four standard deviations.
+    assert found.largest[0] == pytest.approx(4.0 * 1e-5 * math.sqrt(6.0) / 4e-6, rel=0.15)
 
 
 def test_a_motion_that_needs_no_variation_still_allows_some():

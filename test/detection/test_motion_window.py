@@ -43,12 +43,12 @@ def rows(*indices):
 
 def test_samples_of_the_grid_fill_it_in_order():
     window = make()
-    assert math.isnan(window.time) and not window.full and not window.settled
+    assert math.isnan(window.time) and not window.full
     for k in range(20):
         assert accept(window, k) == 1
         assert (window.time, window.fresh) == (k * PERIOD, k == 0)
         assert window.counts.tolist() == [min(k + 1, LENGTH)] * 2
-        assert window.full is window.settled is (k >= LENGTH - 1)
+        assert window.full is (k >= LENGTH - 1)
     np.testing.assert_array_equal(window.positions, rows(*range(8, 20)))
     assert window.mixture is window.offsets is None
     assert window.drops == DropCounts()
@@ -65,7 +65,7 @@ def test_malformed_samples_are_counted_and_change_nothing():
     for time, position in ((math.nan, motion(21)), (0.021, [1.0]), (0.021, "none"), (None, motion(21)), (0.021, None)):
         assert window.accept(JointSample(time, position)) == 0
     assert window.drops == DropCounts(malformed=5)
-    assert accept(window, 21) == 1 and window.settled
+    assert accept(window, 21) == 1
 
 
 def test_a_second_sample_of_the_same_period_is_early():
@@ -74,7 +74,6 @@ def test_a_second_sample_of_the_same_period_is_early():
         assert accept(window, k) == 0
     assert window.drops == DropCounts(early=3)
     assert accept(window, 21) == 1
-    assert window.settled
 
 
 def test_time_that_runs_backwards_starts_everything_again():
@@ -91,14 +90,12 @@ def test_missing_samples_are_bridged_by_the_parabola_and_remembered_for_a_window
     assert accept(window, next_one) == missing + 1
     assert window.drops == DropCounts(missing=missing)
     np.testing.assert_allclose(window.positions, rows(*range(next_one - LENGTH + 1, next_one + 1)), atol=1e-12)
-    assert window.counts.tolist() == [LENGTH, LENGTH] and not window.settled
+    assert window.counts.tolist() == [LENGTH, LENGTH]
     for after in range(1, LENGTH + 1):
         # As long as a bridged row is inside, the newest of which is one older than the sample behind the gap.
         if after < LENGTH - 1:
             assert window.mixture is not None
         assert accept(window, next_one + after) == 1
-        assert window.settled is (after == LENGTH)
-        assert not window.settled or window.mixture is None
 
 
 def test_the_gap_that_is_too_long_starts_again():
@@ -149,7 +146,6 @@ def test_a_joint_without_a_value_starts_again_alone(value):
     for after in range(1, LENGTH + 1):
         accept(window, 21 + after)
         assert window.counts.tolist() == [LENGTH, after]
-        assert window.settled is (after == LENGTH)
 
 
 def test_a_sample_without_any_value_is_none():
@@ -164,18 +160,9 @@ def test_whole_turns_are_taken_away_and_kept_in_mind(turns):
     window = filled()
     turn = np.array([2.0 * math.pi * turns, 0.0])
     for k in range(21, 21 + LENGTH + 1):
-        assert not (k > 21 and window.settled)
         accept(window, k, motion(k) + turn)
-    assert window.settled and window.drops == DropCounts()
+    assert window.drops == DropCounts()
     np.testing.assert_allclose(window.positions, rows(*range(22, 34)), atol=1e-12)
-    window.resume()
-    assert math.isnan(window.time) and window.counts.tolist() == [0, 0]
-    accept(window, 90, motion(34) + turn)
-    assert window.fresh and window.drops.gaps == 0
-    np.testing.assert_allclose(window.positions[-1], motion(34), atol=1e-12)
-    window.reset()
-    accept(window, 90, motion(34) + turn)
-    np.testing.assert_allclose(window.positions[-1], motion(34) + turn, atol=1e-12)
 
 
 def test_a_repeat_in_motion_is_held_however_often_it_comes():
@@ -200,10 +187,9 @@ def test_a_slow_arm_may_repeat_more_often_than_can_be_bridged():
     window = slow_window()
     assert [accept(window, LENGTH + k, slow(LENGTH)) for k in range(1, 7)] == [0, 0, 0, 4, 1, 1]
     assert window.drops == DropCounts(held=3, missing=3)
-    assert not window.settled
     for k in range(LENGTH + 7, 3 * LENGTH + 7):
         accept(window, k, slow(k - 6))
-    assert window.settled and window.drops.gaps == 0
+    assert window.drops.gaps == 0
 
 
 def test_faster_than_two_encoder_steps_is_motion():
@@ -278,7 +264,6 @@ def test_offsets_are_the_stamps_less_the_grid_as_long_as_they_are_inside():
             # At constant speed a row is where the arm was at its stamp, also a bridged one.
             moved = window.positions - speed * (PERIOD * np.arange(LENGTH)[:, None] + offsets[:, None])
             np.testing.assert_allclose(moved - moved[0], 0.0, atol=1e-12)
-    assert window.settled
 
 
 @pytest.mark.parametrize(("deviation", "regular"), [(0.5e-6, True), (-0.5e-6, True), (0.7e-6, False), (-0.7e-6, False)])
@@ -318,9 +303,7 @@ def test_a_glitch_is_mended_by_the_parabola_through_its_neighbours(age):
     np.testing.assert_allclose(window.positions, rows(*range(10, 22)), atol=1e-12)
     assert window.drops == DropCounts(outliers=1)
     for k in range(22, 22 + LENGTH):
-        assert not window.settled
         accept(window, k)
-    assert window.settled
 
 
 def test_a_ring_keeps_the_newest_rows_in_order():
