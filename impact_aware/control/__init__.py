@@ -1,7 +1,6 @@
 """Tasks, quadratic program, and the reference spreading controller with its baselines."""
 
 from impact_aware.control.command import Command, Mode, SafeReason
-from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.parameters import INTERIM_ENDS, VARIANTS, ControlParameters
 from impact_aware.control.qp import QpStatus
 from impact_aware.control.session import ControlSession
@@ -15,7 +14,6 @@ __all__ = [
     "ControlSession",
     "Mode",
     "QpStatus",
-    "ReferenceSpreadingController",
     "SafeReason",
     "warm_up",
 ]

@@ -43,26 +43,15 @@ class ReferenceSpreadingController:
 
     def __init__(
         self,
-        robots: Sequence[RobotModel] | RobotModel,
+        robots: Sequence[RobotModel],
         parameters: ControlParameters | None = None,
         field: ReferenceField | None = None,
         bases: Sequence[pin.SE3] | None = None,
     ) -> None:
-        """Prepare the arms.
-
-        Args:
-            robots: One model per arm; gravity becomes that of its base.
-            parameters: Defaults are Table I of van Steen 2024.
-            field: The reference, which `set_field` can give later.
-            bases: Pose of each arm's base in the common frame, whose z axis points up; identity when None.
-
-        Raises:
-            InvalidInputError: No arm, or numbers of robots, bases or arms of the field that don't agree.
-        """
-        robots = [robots] if isinstance(robots, RobotModel) else list(robots)
+        """Prepare the arms; arguments and errors as those of `ControlSession`, which makes it."""
         if not robots:
             raise InvalidInputError("robots", 0, "one arm or more")
-        bases = [pin.SE3.Identity() for _ in robots] if bases is None else list(bases)
+        bases = [pin.SE3.Identity() for _ in robots] if bases is None else bases
         if len(bases) != len(robots):
             raise InvalidInputError("bases", len(bases), f"{len(robots)}, one per arm")
         self.parameters = parameters or ControlParameters()

@@ -2,6 +2,9 @@
 
 With J J' = H^-1 and the normals N of the active bounds, J'N = (R; 0), R triangular: J1 belongs to the active bounds, J2
 to the directions along all of them. Rotations change both when a bound becomes active or is let go.
+
+The functions take J' as `inverse`, R as `triangle`, J'n of one bound as `projected`, the multipliers and rows of the
+active bounds, their number as `count`, and the number of variables as `size`. They change the arrays in place.
 """
 
 from __future__ import annotations
@@ -81,15 +84,7 @@ def factorise(hessian: Array, position_penalty: float, velocity_penalty: float, 
 
 @compiled(NOTHING, DENSE_MATRIX, DENSE_MATRIX, DENSE_VECTOR, INDEX, INDEX)
 def add_row(inverse: Array, triangle: Array, projected: Array, count: int, size: int) -> None:
-    """Make a bound active: rotate J2 such that J'n has one entry more than those of the active bounds.
-
-    Args:
-        inverse: J', changed.
-        triangle: R, changed: its column of this bound is written.
-        projected: J'n, changed.
-        count: How many bounds are active yet.
-        size: Number of variables.
-    """
+    """Make a bound active: rotate J2 such that J'n, a new column of R, has one entry more than `count`."""
     for j in range(size - 1, count, -1):
         if projected[j] != 0.0:
             length = math.hypot(projected[j - 1], projected[j])
@@ -107,17 +102,7 @@ def add_row(inverse: Array, triangle: Array, projected: Array, count: int, size:
 def remove_row(
     inverse: Array, triangle: Array, multipliers: Array, active: Array, position: int, count: int, size: int
 ) -> None:
-    """Let an active bound go and make R triangular again.
-
-    Args:
-        inverse: J', changed.
-        triangle: R, changed.
-        multipliers: Of the active bounds, changed.
-        active: Rows of the active bounds, changed.
-        position: Which of them goes.
-        count: How many there are.
-        size: Number of variables.
-    """
+    """Let the active bound at a position go and make R triangular again."""
     for j in range(position, count - 1):
         multipliers[j] = multipliers[j + 1]
         active[j] = active[j + 1]

@@ -109,7 +109,7 @@ class ControlSession:
         self.torque_derivatives, self.tune = self._law.torque_derivatives, self._law.tune
         self.hold, self.safe_stop = self._law.hold, self._law.safe_stop
         self.joint_reference_velocity = self._law.joint_reference_velocity
-        limits = [SafetyLimits.of(robot) for robot in self.robots] if limits is None else list(limits)
+        limits = SafetyLimits.each(self.robots, limits)
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
         self.filter = CommandFilter(self.robots, period, limits, clock if paced else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +124,17 @@ class SafetyLimits:
                 array = np.full(np.shape(values[name]), float(array))
             values[name] = float(array) if scalar else array
         return cls(**values)
+
+    @classmethod
+    def each(cls, robots: Sequence[RobotModel], limits: Sequence[SafetyLimits] | None) -> list[SafetyLimits]:
+        """Limits of several robots, one each; those of the robots when None.
+
+        Raises:
+            InvalidInputError: Another number of limits.
+        """
+        if limits is not None and len(limits) != len(robots):
+            raise InvalidInputError("limits", len(limits), f"{len(robots)}, one per arm")
+        return [cls.of(robot) for robot in robots] if limits is None else list(limits)
 
     def loosened(self, robot: RobotModel) -> tuple[str, ...]:
         """Which limits are looser than those of the robot's URDF, or than the defaults, one phrase each."""

@@ -221,7 +221,7 @@ def test_an_object_gets_at_most_twice_the_speed_of_all_that_hit_it():
 
 @pytest.mark.parametrize("joint", [-2, 7])
 def test_a_field_that_holds_a_joint_that_there_is_not_is_refused(joint):
-    law = ReferenceSpreadingController(ROBOT)
+    law = ReferenceSpreadingController([ROBOT])
     wrong = dataclasses.replace(FIELD, arms=(dataclasses.replace(FIELD.arms[0], null_space_joint=joint),))
     with pytest.raises(InvalidInputError, match=r"null_space_joint: got .*, expected -1\.\.6"):
         law.set_field(wrong)
@@ -230,7 +230,7 @@ def test_a_field_that_holds_a_joint_that_there_is_not_is_refused(joint):
 
 
 def test_a_program_without_a_solution_leads_to_the_safe_mode(monkeypatch):
-    law = ReferenceSpreadingController(ROBOT, field=FIELD)
+    law = ReferenceSpreadingController([ROBOT], field=FIELD)
     law.start(0.0, ROBOT.home, np.zeros(7))
     assert law.update(0.0, ROBOT.home, np.zeros(7)).mode is Mode.ANTE
     failed = QpSolution(np.zeros(7), np.zeros(7), QpStatus.FAILED)

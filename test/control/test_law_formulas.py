@@ -45,7 +45,7 @@ def tool_acceleration(robot, q, dq, ddq):
 @pytest.fixture
 def law():
     # No clock runs off: contact is entered when the test says so.
-    made = ReferenceSpreadingController(ROBOT, ControlParameters(**GAINS), FIELD)
+    made = ReferenceSpreadingController([ROBOT], ControlParameters(**GAINS), FIELD)
     # Elsewhere than the null-space position: from the end of the field's ramp on the start is forgotten.
     made.start(0.0, Q_CONTACT + 0.07, np.zeros(7))
     return made
@@ -208,7 +208,7 @@ def test_a_later_prediction_changes_the_rates_by_what_it_differs(law):
 def test_controllers_without_the_impact_map_follow_the_field_alone():
     twists = []
     for variant in ("no_rs", "no_impact_map"):
-        law = ReferenceSpreadingController(ROBOT, ControlParameters(**GAINS, variant=variant), FIELD)
+        law = ReferenceSpreadingController([ROBOT], ControlParameters(**GAINS, variant=variant), FIELD)
         law.start(0.0, Q_CONTACT + 0.07, np.zeros(7))
         twists.append(hit_with_rates(law, 0.93).reference_twist[0])
         np.testing.assert_allclose(

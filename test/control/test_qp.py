@@ -6,8 +6,7 @@ from random_programs import KINDS, optimality, random_program, reference
 
 from impact_aware.control import qp
 from impact_aware.control.active_set import POSITION_PENALTY, VELOCITY_PENALTY
-from impact_aware.control.qp import LimitBounds, QpSolver, QpStatus, QuadraticProgram
-from impact_aware.control.tasks import AccelerationTask
+from impact_aware.control.qp import AccelerationTask, LimitBounds, QpSolver, QpStatus, QuadraticProgram
 from impact_aware.robot import RobotModel
 
 SEED = 3

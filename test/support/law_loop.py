@@ -10,7 +10,7 @@ class LawLoop(ReferenceSpreadingController):
     """Commands as a session sends them, without its judgement of states."""
 
     def __init__(self, robots, *args, **more):
-        super().__init__(robots, *args, **more)
+        super().__init__(robots if isinstance(robots, list) else [robots], *args, **more)
         self.filter = CommandFilter([arm.robot for arm in self.arms], self.parameters.period)
         self.sent = []
 

@@ -25,7 +25,6 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.compiled import FLAG_AND_INDEX, NOTHING, NUMBER, PAIR, VECTOR, WRITTEN_VECTOR, compiled
 from impact_aware.control.command import SafeReason, Violation
-from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
 
@@ -61,9 +60,7 @@ class CommandFilter:
         Raises:
             InvalidInputError: Limits that are not one per arm.
         """
-        limits = [SafetyLimits.of(robot) for robot in robots] if limits is None else list(limits)
-        if len(limits) != len(robots):
-            raise InvalidInputError("limits", len(limits), f"{len(robots)}, one per arm")
+        limits = SafetyLimits.each(robots, limits)
         self._names = [name for robot in robots for name in robot.joint_names]
         self._limit = np.concatenate([np.asarray(entry.effort, dtype=float) for entry in limits])
         self._step = np.concatenate([np.asarray(entry.effort_rate, dtype=float) for entry in limits]) * period

@@ -72,11 +72,10 @@ class StateGuard:
         Raises:
             InvalidInputError: Limits or bases that are not one per arm.
         """
-        self.limits = [SafetyLimits.of(arm.robot) for arm in arms] if limits is None else list(limits)
-        bases = [pin.SE3.Identity() for _ in arms] if bases is None else list(bases)
-        for name, given in (("limits", self.limits), ("bases", bases)):
-            if len(given) != len(arms):
-                raise InvalidInputError(name, len(given), f"{len(arms)}, one per arm")
+        self.limits = SafetyLimits.each([arm.robot for arm in arms], limits)
+        bases = [pin.SE3.Identity() for _ in arms] if bases is None else bases
+        if len(bases) != len(arms):
+            raise InvalidInputError("bases", len(bases), f"{len(arms)}, one per arm")
         self._arms, self.state_age = list(arms), state_age
         self._to_base = [None if b.isIdentity() else (b.rotation.T.copy(), b.translation.copy()) for b in bases]
         self._names = [name for arm in arms for name in arm.robot.joint_names]
