@@ -14,7 +14,6 @@ from impact_aware.bringup.host_check import Finding, look_at_host, measure_jitte
 from impact_aware.bringup.middleware import MissingRosError
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.processes import NodeProcess, end_processes
-from impact_aware.cli.options import add_options
 from impact_aware.cli.output import show
 from impact_aware.parameters import Options, described
 from impact_aware.ranges import Range
@@ -36,9 +35,7 @@ class DoctorOptions(Options):
     seconds: float = described(5.0, "time for which wake-ups are measured, or 0", within=Range(0.0, 3600.0, "s"))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_options(parser, DoctorOptions)
+OPTIONS = (DoctorOptions,)
 
 
 def run(args: argparse.Namespace) -> int:

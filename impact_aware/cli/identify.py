@@ -13,7 +13,7 @@ import numpy as np
 from impact_aware.bags.bag import is_recording
 from impact_aware.cli import identify_contact_point, identify_plan
 from impact_aware.cli.options import add_common, add_options, chosen, refuse_given
-from impact_aware.cli.output import keep_json, show, show_notes
+from impact_aware.cli.output import keep_json, plain, show, show_notes
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
@@ -37,13 +37,13 @@ from impact_aware.impact.registry import DEFAULT_METHOD
 from impact_aware.json_text import finite
 from impact_aware.parameters import Options, described, shared
 from impact_aware.ranges import Range
-from impact_aware.recordings.file_options import common_option, completed_by, file_options
+from impact_aware.recordings.file_options import common_option, completed_by, completed_table, file_options
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel, load_robot
 from impact_aware.robot.plausible import limit_notes
 from impact_aware.tables.column_file import open_columns
 from impact_aware.tables.joint_table import clock_of
-from impact_aware.tables.options import ColumnMap, TableOptions, completed
+from impact_aware.tables.options import ColumnMap, TableOptions
 
 if TYPE_CHECKING:
     from impact_aware.estimation.object_motion import ObjectTrack
@@ -123,25 +123,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, text in PARTS.items():
         part = parts.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         add_common(part, default=False)
+        settings: tuple[type, ...]
         if name == "plan":
-            identify_plan.add_arguments(part)
-            continue
-        if name == "contact":
-            add_options(part, ForceOptions)
-            add_options(part, IntervalOptions)
-            continue
-        add_options(part, RecordedOptions)
-        add_options(part, TableOptions)
+            settings = identify_plan.OPTIONS
+        elif name == "contact":
+            settings = (ForceOptions, IntervalOptions)
+        else:
+            settings = (RecordedOptions, TableOptions)
+        for options in settings:
+            add_options(part, options)
         if name == "contact-point":
             identify_contact_point.add_arguments(part)
-            continue
-        known = [option for option in ("contact_frame", "normal", "friction", "restitution") if option != name]
-        add_options(part, ContactOptions, *known, absent={"normal": "the table's"})
-        add_options(part, ObjectOptions)
-        add_options(part, ImpactMapOptions)
-        if name == "inertia":
-            add_options(part, RatioOptions)
-        add_options(part, IntervalOptions)
+        elif name not in ("plan", "contact"):
+            known = [option for option in ("contact_frame", "normal", "friction", "restitution") if option != name]
+            add_options(part, ContactOptions, *known, absent={"normal": "the table's"})
+            ratio = (RatioOptions,) if name == "inertia" else ()
+            for options in (ObjectOptions, ImpactMapOptions, *ratio, IntervalOptions):
+                add_options(part, options)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -171,12 +169,7 @@ def run(args: argparse.Namespace) -> int:
 def as_dict(result: Identification) -> dict[str, Any]:
     """The result as JSON knows it; an open end of an interval is null."""
     return {
-        "quantity": result.quantity,
-        "unit": result.unit,
-        "trials": result.trials,
-        "confidence": result.confidence,
-        "interval": result.interval,
-        "error": result.error,
+        **plain(result, "quantity", "unit", "trials", "confidence", "interval", "error", "warnings"),
         "parameters": {
             name: {
                 "value": float(result.values[index]),
@@ -186,7 +179,6 @@ def as_dict(result: Identification) -> dict[str, Any]:
             }
             for index, name in enumerate(result.names)
         },
-        "warnings": list(result.warnings),
     }
 
 
@@ -213,12 +205,9 @@ def _impacts(args: argparse.Namespace) -> Identification:
     for path in args.files:
         beside = file_options(path)
         defaults = _defaults(args, completed_by(vars(args), beside), robot)
-        columns, degrees, times = given.column_map(), given.degrees, args.impact_time
-        if beside is not None:
-            columns, degrees = completed(columns, beside.columns), degrees or beside.degrees
-            times = times or list(beside.impact_times)
+        columns, degrees, given_times = completed_table(given, args.impact_time, beside)
         bag = path.is_dir() or is_recording(path)
-        times = times or _found_times(path, args.robot, None if bag else columns, degrees=degrees)
+        times = given_times or _found_times(path, args.robot, None if bag else columns, degrees=degrees)
         if bag:
             track = (args.object_topic, args.object_frame)
             trials += trials_from_bag(path, robot, defaults, times, degrees=degrees, track=track)
@@ -313,13 +302,8 @@ def trials_from_bag(
         ordered = sorted(set(impact_times))
         moved = track_of_bag(bag, *track, robot.base_frame)
     fresh = np.concatenate([[True], np.diff(samples.times) > 0.0])
-    contact = Contact(
-        defaults.frame,
-        defaults.normal,
-        friction=defaults.friction,
-        restitution=defaults.restitution,
-        radius=defaults.radius,
-    )
+    known = {name: getattr(defaults, name) for name in ("friction", "restitution", "radius")}
+    contact = Contact(defaults.frame, defaults.normal, **known)
     trials = recorded_trials(
         robot, samples.times[fresh], samples.positions[fresh], ordered, contact, defaults.box, track=moved
     )

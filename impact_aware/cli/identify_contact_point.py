@@ -12,26 +12,25 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.bags.bag import is_recording
-from impact_aware.cli.contact_surface_text import surface_as_text, surface_notes
 from impact_aware.cli.options import add_options, chosen
 from impact_aware.cli.output import keep_json, plain, show, show_notes
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.contact.options import ContactOptions, ObjectOptions
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, JointJump, fit_contact_point
-from impact_aware.estimation.contact_surface import FIXED_LAW, FREE_LAW, fit_contact_surface
+from impact_aware.estimation.contact_point import CHANCE, TELLING, ContactPointFit, JointJump, fit_contact_point
+from impact_aware.estimation.contact_surface import FIXED_LAW, FREE_LAW, SEVERAL, ContactSurfaceFit, fit_contact_surface
 from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.arm_notes import NEAR
 from impact_aware.recordings.contact_check import joint_jump
-from impact_aware.recordings.file_options import common_option, file_options
+from impact_aware.recordings.file_options import common_option, completed_table, file_options
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.robot import RobotModel, load_robot
 from impact_aware.tables.column_file import open_columns
-from impact_aware.tables.options import TableOptions, completed
+from impact_aware.tables.options import TableOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
             )
             found[-1]["surface"] = plain(surface, *_SURFACE)
             # What is said of the friction without a normal is answered by the fit.
-            found[-1]["notes"] = _notes(fit, surface.normal) + surface_notes(
+            found[-1]["notes"] = _notes(fit, surface.normal) + _surface_notes(
                 surface, args.offset is None, friction
             )
         if odd is not None:
@@ -150,7 +149,7 @@ def as_text(fit: dict[str, Any]) -> str:
         shown = "  ".join(f"{value:.2f} +- {spread:.2f}" for value, spread in fit["friction"])
         lines.append(f"  along/onto      {shown} of the normal: friction is at least that")
     if "surface" in fit:
-        lines += surface_as_text(fit["surface"])
+        lines += _surface_as_text(fit["surface"])
     lines.append(f"  unexplained     {100.0 * fit['unexplained']:.1f} % of the jumps")
     return "\n".join(lines + [f"  note: {note}" for note in fit["notes"]])
 
@@ -220,12 +219,8 @@ def _friction(fit: ContactPointFit, normal: Array) -> list[tuple[float, float]]:
 
 def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -> list[JointJump]:
     """The jumps of a table of impacts, or of contacts that `analyze` finds in a recording, at given times if any."""
-    given = TableOptions(**chosen(args, TableOptions))
-    beside, columns, degrees = file_options(file), given.column_map(), given.degrees
-    times = list(args.impact_time or ())
-    if beside is not None:
-        times, columns = times or list(beside.impact_times), completed(columns, beside.columns)
-        degrees = degrees or beside.degrees
+    beside = file_options(file)
+    columns, degrees, times = completed_table(TableOptions(**chosen(args, TableOptions)), args.impact_time, beside)
     table = file.is_file() and not is_recording(file)
     if not (table and has_columns(file, "before", "velocity_before")):
         options = AnalysisOptions(robot=args.robot, columns=columns if table else None, degrees=degrees, ablation=False)
@@ -268,3 +263,66 @@ def _nearest(found: list[AnalyzedImpact], time: float) -> AnalyzedImpact | None:
     """The impact at a time, s; None where none is near."""
     best = min(found, key=lambda impact: abs(impact.time - time), default=None)
     return best if best is not None and abs(best.time - time) <= NEAR else None
+
+
+def _surface_as_text(fit: dict[str, Any]) -> list[str]:
+    """The lines for people; a figure that the jumps don't tell is not shown."""
+    lines = []
+    if 0.0 < fit["offset_error"] <= TELLING:
+        shown = " ".join(f"{value:.4f}" for value in fit["offset"])
+        lines.append(f"  with surface    --offset {shown}   standard error {100.0 * fit['offset_error']:.2f} cm")
+    if fit["normal_told"]:
+        shown = " ".join(f"{value:.4f}" for value in fit["normal"])
+        lines.append(f"  normal          {shown}   +- {math.degrees(fit['normal_error']):.1f} deg, from the surface")
+    elif "normal" in fit["fitted"]:
+        lines.append("  normal          not determined")
+    if fit["friction_told"]:
+        lines.append(f"  friction        {fit['friction']:.3f} +- {fit['friction_error']:.3f}")
+    elif "friction" in fit["fitted"]:
+        # Around a normal that is not known an impulse leans by nothing.
+        known = "normal" not in fit["fitted"] or fit["normal_told"]
+        bound = f"; at least {fit['friction_at_least']:.3f}" if known else ""
+        lines.append(f"  friction        not determined{bound}")
+    return lines
+
+
+def _surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) -> list[str]:
+    """Why something is not told, and what was assumed."""
+    notes = []
+    slides = "slide" in fit.modes
+    if "normal" in fit.fitted and not fit.normal_told:
+        notes.append(
+            f"the normal is not determined: its standard error is {math.degrees(fit.normal_error):.0f} deg; "
+            + _missing(fit, point_fitted)
+        )
+    if "friction" in fit.fitted and not fit.friction_told:
+        reason = _missing(fit, point_fitted) if slides else "every hit sticks, and a larger friction explains it too"
+        if 0 < fit.modes.count("slide") < SEVERAL:
+            reason += (
+                "; a hit that sticks or turns meanwhile, as it may where joints give, shows less than the friction: "
+                f"it takes {SEVERAL} that slide"
+            )
+        notes.append(f"the friction is not determined: {reason}")
+    if fit.fitted == ("normal",):
+        lean = math.degrees(math.atan(friction)) if friction > 0.0 else 0.0
+        assumed = f"friction {friction:g} was assumed, by which the impulse leans {lean:.0f} deg where it slides"
+        notes.append(assumed + "; --friction gives another, --fit normal friction fits it")
+    if fit.unexplained > 0.3:
+        notes.append(
+            f"{100.0 * fit.unexplained:.0f} % of the jumps stay unexplained by one surface and Coulomb's law: "
+            "--object-mass for what gives way, --per-hit for several surfaces"
+        )
+    return notes
+
+
+def _missing(fit: ContactSurfaceFit, point_fitted: bool) -> str:
+    if fit.rivals:
+        return (
+            "several solutions explain the jumps equally well; hits that slide another way on the same surface "
+            "separate them"
+        )
+    if len(fit.modes) == 1 and point_fitted:
+        return "one hit determines no point on its line, whose velocity is needed; give --offset, or more hits"
+    if len(fit.fitted) == 2 and len(fit.modes) == 1:
+        return "one hit determines normal and friction only together; give one, or hits that slide in other directions"
+    return "more hits of the same surface, which slide in other directions, are needed"

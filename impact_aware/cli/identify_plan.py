@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from impact_aware.cli.options import MOST, add_options
+from impact_aware.cli.options import MOST
 from impact_aware.cli.output import keep, show
 from impact_aware.contact.options import ContactOptions, Vector
 from impact_aware.estimation.experiment import (
@@ -45,9 +45,7 @@ class PlanOptions(Options):
     seed: int = described(0, "seed of the candidates", 0, MOST)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_options(parser, PlanOptions)
+OPTIONS = (PlanOptions,)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """Entry point of the `impact-aware` command: subcommands by name, errors as one line.
 
-A subcommand is a module with `add_arguments(parser)` and `run(args) -> int`; it is
-imported only when it is asked for, so that `impact-aware predict` does not wait for MuJoCo or rclpy.
+A subcommand is a module with `run(args) -> int` and its options: settings classes in `OPTIONS`, and for what they don't
+hold `add_arguments(parser)`. It is imported only when it is used, so that `predict` does not wait for MuJoCo or rclpy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import impact_aware
-from impact_aware.cli.options import NumberParser, add_common
+from impact_aware.cli.options import NumberParser, add_common, add_options
 from impact_aware.errors import ImpactAwareError, one_line, visible
 from impact_aware.library_settings import shield_process, without_compiler
 from impact_aware.plugins import plugins
@@ -72,7 +72,10 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
             continue
         module = importlib.import_module(module_name)
         add_common(subparser)
-        module.add_arguments(subparser)
+        for settings in getattr(module, "OPTIONS", ()):
+            add_options(subparser, settings)
+        if hasattr(module, "add_arguments"):
+            module.add_arguments(subparser)
         subparser.set_defaults(run=module.run)
     return parser
 

@@ -7,7 +7,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from impact_aware.cli.options import add_options
 from impact_aware.cli.output import keep, show
 from impact_aware.errors import InvalidInputError
 from impact_aware.parameters import Options, described
@@ -26,9 +25,7 @@ class ProfileOptions(Options):
     tool_frame: str | None = described(None, "frame that touches", metavar="FRAME", absent="the last body")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_options(parser, ProfileOptions)
+OPTIONS = (ProfileOptions,)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.cli.options import add_options
 from impact_aware.cli.output import row, show
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
@@ -42,9 +41,7 @@ class SamplingOptions(Options):
     inertia: str = described("M+B_theta", "inertia in the impact map", choices=INERTIA_CHOICES)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_options(parser, SamplingOptions)
+OPTIONS = (SamplingOptions,)
 
 
 def run(args: argparse.Namespace) -> int:

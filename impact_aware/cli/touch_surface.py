@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from impact_aware.cli.options import add_options, chosen
+from impact_aware.cli.options import chosen
 from impact_aware.cli.output import keep, show
 from impact_aware.contact.options import ContactOptions
 from impact_aware.errors import InvalidInputError
@@ -38,10 +38,7 @@ class TapOptions(Options):
     taps: tuple[int, ...] | None = described(None, "which impacts, as analyze counts them", absent="all contacts")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_options(parser, TapOptions)
-    add_options(parser, TableOptions)
+OPTIONS = (TapOptions, TableOptions)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from impact_aware.bags.bag import Bag
-from impact_aware.cli.options import add_options, chosen
+from impact_aware.cli.options import chosen
 from impact_aware.cli.output import keep, show, show_notes
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError
@@ -39,10 +39,7 @@ class TuningOptions(Options):
     false_alarms_per_hour: float = described(0.1, "largest wanted rate of false alarms", metavar="RATE")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_options(parser, TuningOptions)
-    add_options(parser, TableOptions)
+OPTIONS = (TuningOptions, TableOptions)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from impact_aware.cli.options import MOST, add_options
+from impact_aware.cli.options import MOST
 from impact_aware.cli.output import keep_json, progress, show
 from impact_aware.errors import UnknownNameError
 from impact_aware.experiments.validation.check import KINDS, Check, ValidationContext
@@ -30,9 +30,7 @@ class ValidationOptions(Options):
     seed: int = described(0, "seed of every random draw", 0, MOST)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_options(parser, ValidationOptions)
+OPTIONS = (ValidationOptions,)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ Options of the command line go before what the file says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,16 @@ def completed_by(given: Mapping[str, Any], found: FileOptions | None) -> dict[st
     """Options of the contact and the object, by field: those given, completed by the file beside a recording."""
     names = [field.name for kind in (ContactOptions, ObjectOptions) for field in fields(kind)]
     return {name: given[name] if given.get(name) is not None else getattr(found, name, None) for name in names}
+
+
+def completed_table(
+    given: TableOptions, times: Sequence[float] | None, found: FileOptions | None
+) -> tuple[ColumnMap | None, bool, list[float]]:
+    """Columns, whether angles are in degrees, and impact times: those given, completed by the file beside a table."""
+    if found is None:
+        return given.column_map(), given.degrees, list(times or ())
+    columns = completed(given.column_map(), found.columns)
+    return columns, given.degrees or found.degrees, list(times or found.impact_times)
 
 
 def with_file_options(options: AnalysisOptions, found: FileOptions | None) -> AnalysisOptions:

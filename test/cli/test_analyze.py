@@ -9,56 +9,33 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from patience import LONGEST
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from recorded_bag import bag_of
 
 from impact_aware.cli.main import main
 from impact_aware.output_folder import MARKER
 from impact_aware.robot import load_profile
 
-STORE = get_typestore(Stores.ROS2_JAZZY)
-TYPE = "sensor_msgs/msg/JointState"
 JOINTS = load_profile("panda").joint_names
 IMPACT = 0.6004
 
 
 def write_bag(path: Path, impact: float = IMPACT) -> Path:
     """A bag of a Panda that is stopped in its fall at a known time."""
-    types = STORE.types
     times = np.arange(0.001, 1.2, 0.001)
     home = np.array(load_profile("panda").home)
     velocity = np.array([0.1, 0.5, 0.0, 0.4, 0.0, -0.3, 0.2])
     jump = np.array([0.0, -0.4, 0.1, -0.2, 0.0, 0.5, 0.0])
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        connection = writer.add_connection("/joint_states", TYPE, typestore=STORE)
-        for time in times:
-            position = home + velocity * time + jump * max(time - impact, 0.0)
-            position = np.round(position / 1e-5) * 1e-5
-            nanoseconds = 5_000_000_000 + round(time * 1e9)
-            stamp = types["builtin_interfaces/msg/Time"](*divmod(nanoseconds, 10**9))
-            header = types["std_msgs/msg/Header"](stamp, "")
-            message = types[TYPE](header, list(JOINTS), position, velocity, np.zeros(0))
-            writer.write(connection, nanoseconds, bytes(STORE.serialize_cdr(message, TYPE)))
-    return path
+    positions = home + np.outer(times, velocity) + np.outer(np.maximum(times - impact, 0.0), jump)
+    return bag_of(path, JOINTS, zip(5.0 + times, np.round(positions / 1e-5) * 1e-5, strict=True))
 
 
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bag(tmp_path_factory.mktemp("recordings") / "run")
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: Any) -> str:
-    """The one line that a refused command says."""
-    assert main(["analyze", *map(str, words)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1 and err.startswith("impact-aware: error: ")
-    return err
 
 
 def test_json_has_what_is_promised(bag: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,9 +64,7 @@ def test_text_names_the_impact(bag: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.slow
-def test_results_are_written_once_and_the_input_stays(
-    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_are_written_once_and_the_input_stays(bag: Path, tmp_path: Path, capsys, refused) -> None:
     before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in bag.iterdir()}
     out = tmp_path / "results"
     words = ["analyze", str(bag), "--robot", "panda", "--out", str(out), "--no-report", "--no-annotated"]
@@ -101,7 +76,7 @@ def test_results_are_written_once_and_the_input_stays(
     first = json.loads((out / "analysis.json").read_text())
 
     (out / "mine.txt").write_text("keep me")
-    assert "--force" in refused(capsys, *words[1:])
+    assert "--force" in refused("analyze", *words[1:])
     assert main([*words, "--force", "--inertia", "M"]) == 0
     capsys.readouterr()
     again = json.loads((out / "analysis.json").read_text())
@@ -109,7 +84,7 @@ def test_results_are_written_once_and_the_input_stays(
     assert (out / "mine.txt").read_text() == "keep me"
     assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in bag.iterdir()} == before
     for inside in (bag, bag / "results"):
-        assert "outside the recording" in refused(capsys, bag, "--robot", "panda", "--out", inside, "--force")
+        assert "outside the recording" in refused("analyze", bag, "--robot", "panda", "--out", inside, "--force")
 
 
 @contextmanager
@@ -124,22 +99,22 @@ def little_room(size: int) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_a_full_disk_leaves_nothing_half_written(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_leaves_nothing_half_written(bag: Path, tmp_path: Path, capsys, refused) -> None:
     with little_room(2000):
-        said = refused(capsys, bag, "--robot", "panda", "--out", tmp_path / "results", "--no-report", "--no-annotated")
-    assert "there is no room" in said
+        line = refused("analyze", bag, "--out", tmp_path / "results", "--no-report", "--no-annotated")
+    assert "there is no room" in line
     assert list(tmp_path.iterdir()) == []
 
     assert main(["analyze", str(bag), "--out", str(tmp_path / "kept"), "--no-report", "--no-annotated"]) == 0
     before = {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()}
     with little_room(2000):
         capsys.readouterr()
-        refused(capsys, bag, "--out", tmp_path / "kept", "--force", "--no-report", "--no-annotated")
+        refused("analyze", bag, "--out", tmp_path / "kept", "--force", "--no-report", "--no-annotated")
     assert {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
-def test_a_cut_off_recording_is_noted(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cut_off_recording_is_noted(bag: Path, tmp_path: Path, capsys, refused) -> None:
     content = next(bag.glob("*.mcap")).read_bytes()
     for share, count in ((0.9, 1), (0.001, 0)):
         cut = tmp_path / f"cut{share}.mcap"
@@ -149,7 +124,7 @@ def test_a_cut_off_recording_is_noted(bag: Path, tmp_path: Path, capsys: pytest.
             text = capsys.readouterr().out
             assert "ends in the middle of a chunk" in text and "impact 1 at 5.600" in text
         else:
-            assert "not a recording that can be read" in refused(capsys, cut)
+            assert "not a recording that can be read" in refused("analyze", cut)
 
 
 @pytest.mark.slow
@@ -164,7 +139,7 @@ def test_labels_group_the_ablation(bag: Path, tmp_path: Path, capsys: pytest.Cap
     assert rows == {("soft", i, mu): 2 for i in ("M", "M+B_theta", "M+B_rho") for mu in (0.3, 0.0)}
 
 
-def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, refused) -> None:
     (tmp_path / "bad.yaml").write_text("normal: [0, 0")
     (tmp_path / "table.csv").write_text("time,q_a,q_b\n0.0,1.0,nonsense\n")
     (tmp_path / "words.csv").write_text("a,b\n1,2\n")
@@ -198,7 +173,7 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, capsys: py
         ((bag, "--rate", "100"), "a table"),
     ]
     for words, sentence in cases:
-        assert sentence in refused(capsys, *words), words
+        assert sentence in refused("analyze", *words), words
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from pathlib import Path
 
@@ -14,29 +13,26 @@ from impact_aware.bringup.urgency import URGENCY
 from impact_aware.cli import demo
 from impact_aware.cli.demo import _explained
 from impact_aware.cli.demo_run import Demo, pace_between
-from impact_aware.cli.main import main
+from impact_aware.cli.main import build_parser, main
 from impact_aware.report.run_report import RunReport
 
 ERROR = BagError("bag: the arm never touched the object")
 
 
+def parsed(*words):
+    return build_parser("demo").parse_args(["demo", *words])
+
+
 @pytest.mark.parametrize(
     ("plant", "text"),
     [
-        (
-            {"impacts": "2", "states": "3000"},
-            "the recording lacks what happened, 2 impacts in 3000 states of the plant: "
-            "bag: the arm never touched the object",
-        ),
-        (
-            {"impacts": "0", "states": "3000"},
-            "the plant counts no impact in 3000 states: bag: the arm never touched the object",
-        ),
-        ({}, "the plant counts no impact in 0 states: bag: the arm never touched the object"),
+        ({"impacts": "2", "states": "3"}, "the recording lacks what happened, 2 impacts in 3 states of the plant"),
+        ({"impacts": "0", "states": "3000"}, "the plant counts no impact in 3000 states"),
+        ({}, "the plant counts no impact in 0 states"),
     ],
 )
 def test_the_plant_knows_which(plant: dict[str, str], text: str) -> None:
-    assert _explained(ERROR, plant) == text
+    assert _explained(ERROR, plant) == f"{text}: {ERROR}"
 
 
 @pytest.mark.parametrize(
@@ -70,9 +66,7 @@ def test_a_recording_that_ends_early_is_not_taken_for_a_task_that_failed(time: s
 def test_the_loop_is_urgent_in_wall_time_where_it_leaves_room(monkeypatch, words, processors, expected):
     monkeypatch.setattr(urgency, "may_be_urgent", lambda: True)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(processors)))
-    parser = argparse.ArgumentParser()
-    demo.add_arguments(parser)
-    graph = demo._graph(parser.parse_args(words))
+    graph = demo._graph(parsed(*words))
     found = {spec.executable: spec.parameters.get("realtime_priority") for spec in graph}
     assert {found[name] for name in ("sim_robot", "impact_detector")} == {expected}
     assert found["rs_controller"] == (None if expected is None else expected + 1)
@@ -99,9 +93,7 @@ def test_those_that_watch_share_a_process_where_processors_are_few(
     monkeypatch, words, processors, expected
 ):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(processors)))
-    parser = argparse.ArgumentParser()
-    demo.add_arguments(parser)
-    assert demo._sharing(parser.parse_args(words)) == expected
+    assert demo._sharing(parsed(*words)) == expected
 
 
 @pytest.mark.parametrize(
@@ -117,9 +109,7 @@ def test_those_that_watch_share_a_process_where_processors_are_few(
 )
 def test_two_arms_give_fewer_states_in_wall_time_where_processors_are_few(monkeypatch, words, processors, expected):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(processors)))
-    parser = argparse.ArgumentParser()
-    demo.add_arguments(parser)
-    graph = demo._graph(parser.parse_args(words))
+    graph = demo._graph(parsed(*words))
     keys = {"sim_robot": "period", "rs_controller": "period", "impact_detector": "sampling_period"}
     assert {spec.parameters.get(keys[spec.executable]) for spec in graph if spec.executable in keys} == {expected}
 
@@ -143,17 +133,12 @@ def test_a_rate_that_arms_do_not_have_is_refused(capsys, rate, expected):
 
 
 def test_rigid_arms_have_no_torque_loop_to_keep_in_step_with():
-    parser = argparse.ArgumentParser()
-    demo.add_arguments(parser)
-    args = parser.parse_args(["hit-and-push", "--rate", "700", "--plant", "rigid"])
-    assert demo._period(args) == 1.0 / 700.0
+    assert demo._period(parsed("hit-and-push", "--rate", "700", "--plant", "rigid")) == 1.0 / 700.0
 
 
 @pytest.mark.parametrize(("words", "expected"), [(["--priority", "7"], 1), (["--priority", "0"], None)])
 def test_what_is_recorded_does_not_wait_for_those_without_a_priority(tmp_path: Path, words, expected) -> None:
-    parser = argparse.ArgumentParser()
-    demo.add_arguments(parser)
-    graph = demo._graph(parser.parse_args(["dual-arm-grab", "--free-running", *words]))
+    graph = demo._graph(parsed("dual-arm-grab", "--free-running", *words))
     run = Demo(graph, tmp_path, 3, sharing="watchers")
     found = {spec.executable: spec.parameters.get("realtime_priority") for spec in run._specs}
     assert found["bag_recorder"] == expected

@@ -4,7 +4,6 @@ import json
 import numpy as np
 import pytest
 
-from impact_aware.cli.main import main
 from impact_aware.contact import Contact
 from impact_aware.contact.geometry import FreeObject
 from impact_aware.impact import predict
@@ -30,12 +29,6 @@ def names(robot):
     return [f"{kind}_{joint}" for kind in ("q", "dq") for joint in robot.joint_names]
 
 
-def call(capsys, *options):
-    status = main(["predict", *map(str, options)])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
 def write(path, header, rows):
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
@@ -44,18 +37,10 @@ def write(path, header, rows):
     return path
 
 
-def refused(capsys, path, *options):
-    """The one line with which a table is refused."""
-    status, out, err = call(capsys, "--states", path, *options)
-    assert (status, out) == (2, "")
-    assert err.startswith("impact-aware: error: ") and err.count("\n") == 1
-    return err
-
-
-def test_agrees_with_one_state_at_a_time(capsys, tmp_path, robot, states, names):
+def test_agrees_with_one_state_at_a_time(command, tmp_path, robot, states, names):
     path = write(tmp_path / "states.csv", names, np.hstack(states).tolist())
     box = ["--object-mass", 2.2, "--object-position", 0.5, 0, 0.3]
-    status, out, err = call(capsys, "--states", path, *OPTIONS, *box, "--inertia", "M", "--json")
+    status, out, err = command("predict", "--states", path, *OPTIONS, *box, "--inertia", "M", "--json")
     assert (status, err) == (0, "")
     result = json.loads(out)
     contact = Contact("tool", (0.1, -1e-2, 1.0), friction=0.3, restitution=0.2, radius=robot.tool_radius)
@@ -70,7 +55,7 @@ def test_agrees_with_one_state_at_a_time(capsys, tmp_path, robot, states, names)
     assert set(result) == {"states", "modes", "velocity_after", "impulse", "mode", "notes"} and result["notes"] == []
 
 
-def test_every_layout_says_the_same(capsys, tmp_path, states, names):
+def test_every_layout_says_the_same(command, tmp_path, states, names):
     table = np.hstack(states)
     order = np.random.default_rng(1).permutation(14)
     np.savez(tmp_path / "arrays.npz", q=states[0], dq=states[1])
@@ -84,16 +69,16 @@ def test_every_layout_says_the_same(capsys, tmp_path, states, names):
         tmp_path / "marked.csv",
         tmp_path / "arrays.npz",
     ]
-    answers = [call(capsys, "--states", path, *OPTIONS, "--json")[1] for path in paths]
+    answers = [command("predict", "--states", path, *OPTIONS, "--json")[1] for path in paths]
     assert json.loads(answers[0])["states"] == COUNT
     assert len(set(answers)) == 1
 
 
-def test_people_get_a_summary_and_a_table(capsys, tmp_path, robot, states):
+def test_people_get_a_summary_and_a_table(command, refused, tmp_path, robot, states):
     path = tmp_path / "states.npz"
     np.savez(path, q=states[0], dq=states[1])
-    result = json.loads(call(capsys, "--states", path, *OPTIONS, "--json")[1])
-    status, out, _ = call(capsys, "--states", path, *OPTIONS, "--out", tmp_path / "new" / "results")
+    result = json.loads(command("predict", "--states", path, *OPTIONS, "--json")[1])
+    status, out, _ = command("predict", "--states", path, *OPTIONS, "--out", tmp_path / "new" / "results")
     assert status == 0
     sizes = np.linalg.norm(
         [j for j, mode in zip(result["impulse"], result["mode"], strict=True) if mode != "separate"], axis=1
@@ -109,39 +94,41 @@ def test_people_get_a_summary_and_a_table(capsys, tmp_path, robot, states):
     assert velocities == result["velocity_after"]
     assert [[float(row[f"impulse_{axis}"]) for axis in "xyz"] for row in rows] == result["impulse"]
     before = written.read_bytes()
-    assert "predictions.csv" in refused(capsys, path, *OPTIONS, "--out", tmp_path / "new" / "results")
+    assert "predictions.csv" in refused("predict", "--states", path, *OPTIONS, "--out", tmp_path / "new" / "results")
     assert written.read_bytes() == before
-    assert "a place that can be written" in refused(capsys, path, "--out", path / "below a file")
+    assert "a place that can be written" in refused("predict", "--states", path, "--out", path / "below a file")
 
 
-def test_states_that_all_separate_have_no_impulse(capsys, tmp_path, states):
+def test_states_that_all_separate_have_no_impulse(command, tmp_path, states):
     np.savez(tmp_path / "states.npz", q=states[0], dq=np.zeros_like(states[1]))
-    status, out, _ = call(capsys, "--states", tmp_path / "states.npz")
+    status, out, _ = command("predict", "--states", tmp_path / "states.npz")
     assert status == 0
     assert f"{COUNT} separate" in out and "max 0.0000  N s, of 0 impacts" in out
 
 
-def test_bad_tables_are_answered_in_one_line(capsys, tmp_path, states, names):
+def test_bad_tables_are_answered_in_one_line(refused, tmp_path, states, names):
     rows = np.hstack(states).tolist()
-    assert "readable" in refused(capsys, tmp_path / "none.csv")
-    assert "readable" in refused(capsys, tmp_path / "none.npz")
-    assert "readable" in refused(capsys, tmp_path)
-    assert "no column dq_panda_joint7" in refused(capsys, write(tmp_path / "a.csv", names[:-1], []))
-    doubled = write(tmp_path / "b.csv", [*names, names[0]], [])
-    assert "2 columns q_panda_joint1" in refused(capsys, doubled)
-    assert "13 columns without names" in refused(capsys, write(tmp_path / "c.csv", None, [row[1:] for row in rows]))
-    assert "no rows" in refused(capsys, write(tmp_path / "d.csv", names, []))
-    assert "at least one state" in refused(capsys, write(tmp_path / "e.csv", None, []))
+    for table, expected in (
+        (tmp_path / "none.csv", "readable"),
+        (tmp_path / "none.npz", "readable"),
+        (tmp_path, "readable"),
+        (write(tmp_path / "a.csv", names[:-1], []), "no column dq_panda_joint7"),
+        (write(tmp_path / "b.csv", [*names, names[0]], []), "2 columns q_panda_joint1"),
+        (write(tmp_path / "c.csv", None, [row[1:] for row in rows]), "13 columns without names"),
+        (write(tmp_path / "d.csv", names, []), "no rows"),
+        (write(tmp_path / "e.csv", None, []), "at least one state"),
+        (write(tmp_path / "g.csv", names, [[1, 2, 3]]), "3 columns in row 1"),
+    ):
+        assert expected in refused("predict", "--states", table)
     for word in ("nan", "inf", "", "abc"):
         broken = [*rows[:2], [*rows[2][:9], word, *rows[2][10:]], *rows[3:]]
-        line = refused(capsys, write(tmp_path / "f.csv", names, broken))
+        line = refused("predict", "--states", write(tmp_path / "f.csv", names, broken))
         assert "row 3 (line 4)" in line and "dq_panda_joint3" in line and repr(word) in line
-    assert "3 columns in row 1" in refused(capsys, write(tmp_path / "g.csv", names, [[1, 2, 3]]))
     (tmp_path / "h.csv").write_bytes(b"\xff\x00\x01")
-    assert "table that can be read" in refused(capsys, tmp_path / "h.csv")
+    assert "table that can be read" in refused("predict", "--states", tmp_path / "h.csv")
 
 
-def test_bad_arrays_are_answered_in_one_line(capsys, tmp_path, states):
+def test_bad_arrays_are_answered_in_one_line(refused, tmp_path, states):
     q, dq = states
     hole = dq.copy()
     hole[4, 2] = np.nan
@@ -155,27 +142,27 @@ def test_bad_arrays_are_answered_in_one_line(capsys, tmp_path, states):
         ({"q": q[:0], "dq": dq[:0]}, "at least one"),
     ):
         np.savez(tmp_path / "states.npz", **arrays)
-        assert expected in refused(capsys, tmp_path / "states.npz")
+        assert expected in refused("predict", "--states", tmp_path / "states.npz")
     for content in (b"PK\x03\x04 cut off", b"text", b""):
         (tmp_path / "broken.npz").write_bytes(content)
-        refused(capsys, tmp_path / "broken.npz")
+        refused("predict", "--states", tmp_path / "broken.npz")
 
 
-def test_one_place_for_everything(capsys, tmp_path, states):
+def test_one_place_for_everything(refused, tmp_path, states):
     np.savez(tmp_path / "states.npz", q=states[0], dq=states[1])
     path = tmp_path / "states.npz"
-    assert "--states or --dq, not both" in refused(capsys, path, "--dq", 1)
-    assert "covariance" in refused(capsys, path, "--covariance", "some.json")
-    assert "object-position" in refused(capsys, path, "--object-mass", 2.0)
-    assert "friction" in refused(capsys, path, "--friction", -1)
-    assert "method" in refused(capsys, path, "--method", "magic")
+    assert "--states or --dq, not both" in refused("predict", "--states", path, "--dq", 1)
+    assert "covariance" in refused("predict", "--states", path, "--covariance", "some.json")
+    assert "object-position" in refused("predict", "--states", path, "--object-mass", 2.0)
+    assert "friction" in refused("predict", "--states", path, "--friction", -1)
+    assert "method" in refused("predict", "--states", path, "--method", "magic")
 
 
-def test_states_outside_the_joint_limits_are_counted_in_a_note(capsys, tmp_path, states):
+def test_states_outside_the_joint_limits_are_counted_in_a_note(command, tmp_path, states):
     q = states[0].copy()
     q[2, 3] = 0.1
     np.savez(tmp_path / "states.npz", q=q, dq=states[1])
-    status, out, err = call(capsys, "--states", tmp_path / "states.npz", *OPTIONS, "--json")
+    status, out, err = command("predict", "--states", tmp_path / "states.npz", *OPTIONS, "--json")
     (note,) = json.loads(out)["notes"]
     assert status == 0 and err == f"note: {note}\n"
     assert note.startswith(

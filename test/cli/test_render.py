@@ -122,16 +122,10 @@ def recording(tmp_path_factory) -> Path:
     return write_recording(tmp_path_factory.mktemp("hit") / "bag")
 
 
-def run(capsys, *words: str) -> tuple[int, str, str]:
-    status = main(["render", *words])
-    said = capsys.readouterr()
-    return status, said.out, said.err
-
-
 @pytest.mark.slow
-def test_the_first_impact_is_drawn_when_no_time_is_given(recording, tmp_path, capsys):
+def test_the_first_impact_is_drawn_when_no_time_is_given(recording, tmp_path, command):
     path = tmp_path / "hit.png"
-    status, said, _ = run(capsys, str(recording), "--out", str(path), "--json")
+    status, said, _ = command("render", str(recording), "--out", str(path), "--json")
     assert status == 0
     result = json.loads(said)
     assert result["file"] == str(path)
@@ -169,13 +163,13 @@ def test_the_robot_stands_where_the_states_around_the_time_say(recording):
     np.testing.assert_allclose(between, before + 0.4 * (after - before), atol=1e-9)
 
 
-def test_a_picture_that_is_there_is_not_replaced_unless_forced(recording, tmp_path, capsys):
+def test_a_picture_that_is_there_is_not_replaced_unless_forced(recording, tmp_path, command):
     path = tmp_path / "hit.png"
     path.write_text("mine")
-    status, _, error = run(capsys, str(recording), "--out", str(path))
+    status, _, error = command("render", str(recording), "--out", str(path))
     assert status == 2 and "--force" in error and error.count("\n") == 1
     assert path.read_text() == "mine"
-    assert run(capsys, str(recording), "--out", str(path), "--force", "--view", "top", "--time", "1.1")[0] == 0
+    assert command("render", str(recording), "--out", str(path), "--force", "--view", "top", "--time", "1.1")[0] == 0
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
@@ -197,8 +191,8 @@ def test_a_gif_shows_the_time_around_the_impact(recording, tmp_path, capsys, mon
     assert "--out" in capsys.readouterr().err
 
 
-def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, capsys):
-    status, said, _ = run(capsys, str(recording), "--out", str(tmp_path / "new"), "--time", "1.0")
+def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, command):
+    status, said, _ = command("render", str(recording), "--out", str(tmp_path / "new"), "--time", "1.0")
     assert status == 0
     assert (tmp_path / "new" / f"{recording.parent.name}.png").is_file(), said
 
@@ -215,19 +209,19 @@ def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, c
         (("--out", "picture.jpg"), "--out: got picture.jpg, expected a .png file, a .gif file, or a folder"),
     ],
 )
-def test_what_can_not_be_drawn_is_one_clear_line(recording, tmp_path, monkeypatch, capsys, words, message):
+def test_what_can_not_be_drawn_is_one_clear_line(recording, tmp_path, monkeypatch, command, words, message):
     monkeypatch.chdir(tmp_path)
-    status, _, error = run(capsys, str(recording), *words)
+    status, _, error = command("render", str(recording), *words)
     assert status == 2
     assert message in error and error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_recordings_without_states_or_impacts_say_so(tmp_path, monkeypatch, capsys):
+def test_recordings_without_states_or_impacts_say_so(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     with Writer(tmp_path / "empty", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
         writer.add_connection("/rosout", "std_msgs/msg/String", typestore=TYPES)
-    status, _, error = run(capsys, str(tmp_path / "empty"))
+    status, _, error = command("render", str(tmp_path / "empty"))
     assert status == 2 and "no joint states in it; there are /rosout" in error
     with Writer(tmp_path / "quiet", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
         connection = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=TYPES)
@@ -235,17 +229,17 @@ def test_recordings_without_states_or_impacts_say_so(tmp_path, monkeypatch, caps
         set_stamp(state.header.stamp, 1.0)
         state.name, state.position = ["a", "b"], np.zeros(2)
         writer.write(connection, 10**9, TYPES.serialize_cdr(state, state.__msgtype__))
-    status, _, error = run(capsys, str(tmp_path / "quiet"))
+    status, _, error = command("render", str(tmp_path / "quiet"))
     assert status == 2 and "no impact is recorded; choose a --time from 1.000 to 1.000 s" in error
     # A robot that nobody knows is left out, and that is said.
-    status, said, _ = run(capsys, str(tmp_path / "quiet"), "--time", "1.0", "--out", str(tmp_path / "q.png"))
+    status, said, _ = command("render", str(tmp_path / "quiet"), "--time", "1.0", "--out", str(tmp_path / "q.png"))
     assert status == 0 and "robot    unknown" in said
 
 
 @pytest.mark.slow
-def test_two_arms_are_drawn_side_by_side(tmp_path, capsys):
+def test_two_arms_are_drawn_side_by_side(tmp_path, command):
     bag = write_recording(tmp_path / "bag", ("/left", "/right"), bases=("left", "right"))
-    status, said, _ = run(capsys, str(bag), "--out", str(tmp_path / "two.png"), "--json")
+    status, said, _ = command("render", str(bag), "--out", str(tmp_path / "two.png"), "--json")
     assert status == 0
     assert [arm["arm"] for arm in json.loads(said)["arms"]] == ["left", "right"]
     with Bag(bag) as opened:

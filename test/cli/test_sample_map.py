@@ -3,26 +3,11 @@ import json
 import numpy as np
 import pytest
 
-from impact_aware.cli.main import main
 from impact_aware.cli.sample_map import sample_places
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.task import load_task
 from impact_aware.task.impact_positions import IntendedImpact
-
-
-def call(capsys, *options):
-    status = main(list(map(str, options)))
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
-def refused(capsys, *options):
-    """The one line of the answer."""
-    status, out, err = call(capsys, *options)
-    assert (status, out) == (2, "")
-    assert err.startswith("impact-aware: error: ") and err.count("\n") == 1
-    return err
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +44,8 @@ def test_a_central_hit_moves_the_object_most_and_never_faster_than_the_tool(dire
         assert abs(off_centre[1]) < abs(central[1]) < speed
 
 
-def test_command_writes_one_map_and_says_how_good_it_is(capsys, tmp_path, direct):
-    status, out, err = call(capsys, "sample-map", "map.npz", "--out", tmp_path / "new", "--count", 4, "--json")
+def test_command_writes_one_map_and_says_how_good_it_is(command, refused, tmp_path, direct):
+    status, out, err = command("sample-map", "map.npz", "--out", tmp_path / "new", "--count", 4, "--json")
     assert (status, err) == (0, "")
     result = json.loads(out)
     path = tmp_path / "new" / "map.npz"
@@ -74,7 +59,7 @@ def test_command_writes_one_map_and_says_how_good_it_is(capsys, tmp_path, direct
         # Neither place is a sample, and both have samples nearer than a left-out one has.
         assert 0.0 < entry["difference"] < result["leave_one_out_error"]["max"]
     before = path.read_bytes()
-    assert "does not exist yet" in refused(capsys, "sample-map", path)
+    assert "does not exist yet" in refused("sample-map", path)
     assert path.read_bytes() == before
 
 
@@ -87,16 +72,16 @@ def test_a_finer_grid_misses_by_less(direct):
     assert errors[0] > errors[1] > errors[2]
 
 
-def test_people_read_the_same(capsys, tmp_path):
-    status, out, _ = call(capsys, "sample-map", tmp_path / "m.npz", "--count", 3, "--object", "parcel")
+def test_people_read_the_same(command, tmp_path):
+    status, out, _ = command("sample-map", tmp_path / "m.npz", "--count", 3, "--object", "parcel")
     assert status == 0
     assert "9 positions of hit_and_push (parcel)" in out and "leave one out" in out
     assert "nominal" in out and "direct" in out
 
 
-def test_predict_interpolates_a_saved_map(capsys, saved, direct):
+def test_predict_interpolates_a_saved_map(command, saved, direct):
     place = direct.tool_positions(direct.nominal + [0.013, -0.021])[0]
-    status, out, err = call(capsys, "predict", "--map", saved, "--position", *place, "--json")
+    status, out, err = command("predict", "--map", saved, "--position", *place, "--json")
     assert (status, err) == (0, "")
     result = json.loads(out)
     assert result["covered"] is True
@@ -104,44 +89,44 @@ def test_predict_interpolates_a_saved_map(capsys, saved, direct):
     # A hundredth of the object's speed of 0.3 m/s, well inside the region where the contact sticks.
     np.testing.assert_allclose(result["object_velocity_after"], direct(place[direct.planes[0]]), atol=3e-3)
     # Appendix A projects the place onto the impact plane.
-    away = call(capsys, "predict", "--map", saved, "--position", *(place + [0.0, 0.07, 0.0]), "--json")[1]
+    away = command("predict", "--map", saved, "--position", *(place + [0.0, 0.07, 0.0]), "--json")[1]
     assert json.loads(away)["object_velocity_after"] == result["object_velocity_after"]
-    assert "not covered" not in call(capsys, "predict", "--map", saved, "--position", *place)[1]
+    assert "not covered" not in command("predict", "--map", saved, "--position", *place)[1]
 
 
-def test_a_place_beyond_the_map_is_said_to_be(capsys, saved, direct):
-    corner = json.loads(call(capsys, "predict", "--map", saved, "--position", 0.55, 0.1, 0.15, "--json")[1])
-    beyond = json.loads(call(capsys, "predict", "--map", saved, "--position", 0.7, 0.1, 0.3, "--json")[1])
+def test_a_place_beyond_the_map_is_said_to_be(command, saved, direct):
+    corner = json.loads(command("predict", "--map", saved, "--position", 0.55, 0.1, 0.15, "--json")[1])
+    beyond = json.loads(command("predict", "--map", saved, "--position", 0.7, 0.1, 0.3, "--json")[1])
     assert corner["covered"] and not beyond["covered"]
     assert beyond["object_velocity_after"] == corner["object_velocity_after"]
-    assert "not covered" in call(capsys, "predict", "--map", saved, "--position", 0.7, 0.1, 0.3)[1]
+    assert "not covered" in command("predict", "--map", saved, "--position", 0.7, 0.1, 0.3)[1]
 
 
-def test_bad_input_is_answered_in_one_line(capsys, tmp_path, saved):
+def test_bad_input_is_answered_in_one_line(refused, tmp_path, saved):
     new = tmp_path / "new.npz"
-    assert "half-width" in refused(capsys, "sample-map", new, "--half-width", 0.2)
-    assert "half-width" in refused(capsys, "sample-map", new, "--half-width", "nan")
-    assert "count" in refused(capsys, "sample-map", new, "--count", 1)
-    assert "task of one arm" in refused(capsys, "sample-map", new, "--task", "dual_arm_grab")
-    assert "task" in refused(capsys, "sample-map", new, "--task", "juggle")
-    assert "object" in refused(capsys, "sample-map", new, "--object", "anvil")
-    assert ".npz" in refused(capsys, "sample-map", tmp_path / "map.txt", "--count", 2)
-    assert "can be written" in refused(capsys, "sample-map", saved / "below a file.npz", "--count", 2)
-    assert "too close" in refused(capsys, "sample-map", new, "--count", 3, "--shape", 1e-5)
+    assert "half-width" in refused("sample-map", new, "--half-width", 0.2)
+    assert "half-width" in refused("sample-map", new, "--half-width", "nan")
+    assert "count" in refused("sample-map", new, "--count", 1)
+    assert "task of one arm" in refused("sample-map", new, "--task", "dual_arm_grab")
+    assert "task" in refused("sample-map", new, "--task", "juggle")
+    assert "object" in refused("sample-map", new, "--object", "anvil")
+    assert ".npz" in refused("sample-map", tmp_path / "map.txt", "--count", 2)
+    assert "can be written" in refused("sample-map", saved / "below a file.npz", "--count", 2)
+    assert "too close" in refused("sample-map", new, "--count", 3, "--shape", 1e-5)
     assert not new.exists()
     place = ["--position", 0.5, 0.1, 0.1]
-    assert "position: got nothing" in refused(capsys, "predict", "--map", saved)
-    assert "--map: got nothing" in refused(capsys, "predict", *place)
-    assert "expected 3 arguments" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1)
-    assert "a number" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1, "nan")
-    assert "not both" in refused(capsys, "predict", "--map", saved, *place, "--q", 0)
-    assert "a readable file" in refused(capsys, "predict", "--map", tmp_path / "none.npz", *place)
+    assert "position: got nothing" in refused("predict", "--map", saved)
+    assert "--map: got nothing" in refused("predict", *place)
+    assert "expected 3 arguments" in refused("predict", "--map", saved, "--position", 0.5, 0.1)
+    assert "a number" in refused("predict", "--map", saved, "--position", 0.5, 0.1, "nan")
+    assert "not both" in refused("predict", "--map", saved, *place, "--q", 0)
+    assert "a readable file" in refused("predict", "--map", tmp_path / "none.npz", *place)
     other = tmp_path / "other.npz"
     ImpactMap([[0.0], [1.0]], [[0.0], [1.0]], input_names=["p"], output_names=["v"]).save(other)
-    assert "sample-map" in refused(capsys, "predict", "--map", other, *place)
+    assert "sample-map" in refused("predict", "--map", other, *place)
     for content in (b"PK\x03\x04 cut off", b"text", b""):
         (tmp_path / "broken.npz").write_bytes(content)
-        assert "ImpactMap.save" in refused(capsys, "predict", "--map", tmp_path / "broken.npz", *place)
+        assert "ImpactMap.save" in refused("predict", "--map", tmp_path / "broken.npz", *place)
 
 
 def test_the_place_must_be_within_reach(direct):

@@ -8,15 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from impact_aware.cli import analyze, identify, identify_plan, state_table, tune_detector
+from impact_aware.cli import analyze, identify, identify_plan
 from impact_aware.cli.main import main
 from impact_aware.contact.geometry import Contact
-from impact_aware.detection.tuning import Tuning
 from impact_aware.estimation.identification import Identification
 from impact_aware.estimation.trials import ImpactTrial
-from impact_aware.impact import predict
-from impact_aware.impact.batch import BatchPrediction
-from impact_aware.impact.contact_impulse import MODES
 from impact_aware.recordings.ablation_results import AblationGroup
 from impact_aware.recordings.results import OtherEvent
 from impact_aware.robot import RobotModel
@@ -132,71 +128,7 @@ def test_the_plan_as_a_table(tmp_path, robot):
     assert {name: float(cell) for name, cell in row.items()} == expected
 
 
-BATCH = BatchPrediction(
-    velocity_after=np.arange(21.0).reshape(3, 7),
-    impulse=np.array([[3.0, 0.0, 4.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
-    mode=np.array([MODES.index("slide"), MODES.index("separate"), MODES.index("stick")]),
-    effective_mass=np.array([31.0, 32.0, 33.0]),
-    contact_velocity_before=np.full((3, 3), 41.0),
-)
-
-
-def test_predictions_at_a_table_of_states(tmp_path, robot):
-    text = state_table.format_predictions(BATCH, 6e-6).splitlines()
-    # The median and the largest of 5 and 1 N s; the state that separates does not count.
-    assert text[2] == "impulse         median 3.0000  max 5.0000  N s, of 2 impacts"
-    assert text[3] == "time per state  2.00e-06 s"
-    assert text[0].split() == ["states", "3"]
-    path = state_table.write_predictions(tmp_path, robot, BATCH)
-    with open(path, newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["mode"] for row in rows] == ["slide", "separate", "stick"]
-    assert float(rows[2][f"velocity_after_{robot.joint_names[3]}"]) == 17.0
-    assert [float(rows[0][f"impulse_{axis}"]) for axis in "xyz"] == [3.0, 0.0, 4.0]
-    found = state_table.to_json(BATCH)
-    assert found["modes"] == {mode: 1 for mode in MODES}
-    assert found["impulse"][2] == [0.0, 1.0, 0.0] and found["velocity_after"][1][0] == 7.0
-
-
-def test_a_tuning_in_plain_types():
-    tuning = Tuning(
-        detector="adaptive_window", parameters={"noise": (1.0, 2.0), "period": 0.5}, false_alarms_per_hour=0.05,
-        false_alarms_bound=90.0, hours=0.25, largest=(3.5, 4.5),
-    )  # fmt: skip
-    assert tune_detector.as_dict(tuning, ("a", "b")) == {
-        "detector": "adaptive_window", "joints": ["a", "b"], "parameters": {"noise": [1.0, 2.0], "period": 0.5},
-        "expected_false_alarms_per_hour": 0.05, "false_alarms_per_hour_excluded_by_recording": 90.0,
-        "recording_hours": 0.25, "largest_signal": [3.5, 4.5],
-    }  # fmt: skip
-
-
 DQ = ["0.1", "0.2", "-0.3", "-0.5", "0.3", "-0.2", "0.1"]
-
-
-def test_predict_prints_what_the_library_says(capsys, robot):
-    contact = ["--normal", "0", "0.6", "0.8", "--friction", "0.3", "--restitution", "0.4"]
-    dq = np.array(DQ, dtype=float)
-    made = Contact(robot.tool_frame, (0.0, 0.6, 0.8), friction=0.3, restitution=0.4, radius=robot.tool_radius)
-    found = predict(robot, robot.home, dq, made)
-    if found.mode == "separate":
-        dq = -dq
-        found = predict(robot, robot.home, dq, made)
-    assert main(["predict", "--dq", *map(str, dq), *contact, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    for name in ("velocity_before", "velocity_after", "impulse", "contact_velocity_before", "contact_velocity_after"):
-        np.testing.assert_allclose(answer[name], getattr(found, name), err_msg=name)
-    assert answer["contact_point"] == found.point.tolist() and answer["mode"] == found.mode
-    for name in ("effective_mass", "reduced_mass", "energy_loss"):
-        assert answer[name] == pytest.approx(getattr(found, name)), name
-    assert main(["predict", "--dq", *map(str, dq), *contact]) == 0
-    text = capsys.readouterr().out
-    for name, before, after, jump in zip(
-        robot.joint_names, found.velocity_before, found.velocity_after, found.jump, strict=True
-    ):
-        assert f"{name}  {before:9.4f}  {after:9.4f}  {jump:+9.4f}" in text
-    assert "impulse         " + "  ".join(f"{part:9.4f}" for part in found.impulse) + "  N s" in text
-    assert f"effective mass  {found.effective_mass:9.4f}  kg" in text
-    assert f"energy loss     {found.energy_loss:9.4f}  J" in text
 
 
 def test_predictions_with_other_motor_inertias_leave_each_other_alone(capsys, robot):

@@ -1,0 +1,33 @@
+"""Bags of joint states, object poses and impacts, written from arrays."""
+
+import numpy as np
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+EVENT = "impact_aware_msgs/msg/ImpactEvent"
+STORE = get_typestore(Stores.ROS2_JAZZY)
+STORE.register(get_types_from_msg("std_msgs/Header header\nuint8 kind\n", EVENT))
+
+
+def bag_of(path, names, states, poses=(), impacts=(), topic="/joint_states"):
+    """A recording of joint states, object poses and impacts: pairs of time and positions, place or kind of event."""
+    types, empty = STORE.types, np.zeros(0)
+
+    def joints(header, q):
+        return types["sensor_msgs/msg/JointState"](header, list(names), np.array(q), empty, empty)
+
+    def pose(header, place):
+        upright = types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
+        where = types["geometry_msgs/msg/Pose"](types["geometry_msgs/msg/Point"](*place.tolist()), upright)
+        return types["geometry_msgs/msg/PoseStamped"](header, where)
+
+    topics = {topic: (joints, states), "/object_pose": (pose, poses), "/impacts": (types[EVENT], impacts)}
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        for name, (make, entries) in topics.items():
+            connection = None
+            for time, content in entries:
+                stamp = types["builtin_interfaces/msg/Time"](*divmod(round(1e9 * time), 10**9))
+                message = make(types["std_msgs/msg/Header"](stamp, ""), content)
+                connection = connection or writer.add_connection(name, message.__msgtype__, typestore=STORE)
+                writer.write(connection, round(1e9 * time), bytes(STORE.serialize_cdr(message, message.__msgtype__)))
+    return path
