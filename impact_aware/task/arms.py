@@ -179,16 +179,12 @@ def arms_of_task(task: Task, robot: str, name: str = "") -> tuple[Arm, ...]:
     Raises:
         ImpactAwareError: A profile can't be loaded.
     """
-    if len(task.arms) == 1:
-        own = task.arms[0]
-        model = RobotModel.from_profile(robot).prefixed(own.joint_prefix)
-        return (arm_on_base(name, "", model, base_placement(own)),)
-    return tuple(
-        arm_on_base(
-            own.name, own.name, RobotModel.from_profile(own.robot).prefixed(own.joint_prefix), base_placement(own)
-        )
-        for own in task.arms
-    )
+    single, arms = len(task.arms) == 1, []
+    for own in task.arms:
+        model = RobotModel.from_profile(robot if single else own.robot).prefixed(own.joint_prefix)
+        label, prefix = (name, "") if single else (own.name, own.name)
+        arms.append(arm_on_base(label, prefix, model, base_placement(own)))
+    return tuple(arms)
 
 
 def robots_of_task(task: Task) -> list[RobotModel]:

@@ -9,7 +9,6 @@ import pytest
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
-from impact_aware.robot.joint_reader import JointReader
 from impact_aware.robot.load import load_robot, robot_description
 from impact_aware.robot.safety_limits import DEFAULTS, SafetyLimits
 
@@ -88,9 +87,3 @@ def test_a_robot_is_found_by_name_profile_or_urdf():
             robot_description(wrong)
     with pytest.raises(UnknownNameError, match="panda"):
         load_robot("none")
-
-
-def test_up_to_three_joints_that_are_missing_are_named():
-    reader = JointReader(("a", "b", "c", "d"))
-    assert reader.take(1.0, ["x"], [0.0], [], []) == "joint_states lacks a, b, c"
-    assert reader.take(1.0, ["a", "d"], [0.0, 0.0], [], []) == "joint_states lacks b, c"
