@@ -5,7 +5,7 @@ says how wrong that can be without an impact. The thesis tests the one window th
 here every shorter window and longer horizon is tested as well, as one small matrix product, and the first excess
 counts. After an impact every window starts again.
 
-Where samples are missing, `mixed_bound` widens the bounds by what bridging them costs. Where stamps are off the grid by
+Where samples are missing, `MixedBound` widens the bounds by what bridging them costs. Where stamps are off the grid by
 d_i, a test with weights c_i may be off by |sum c_i d_i| times the speed, as either the stamps or the grid are right.
 
 A jump keeps growing in the positions and an encoder glitch does not: an excess has to be confirmed by a larger error at
@@ -20,8 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from impact_aware.detection.events import Array, JointSample
-from impact_aware.detection.mixed_bound import MixedBound
-from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
+from impact_aware.detection.prediction_bound import MixedBound, detection_bound, extrapolation_weights
 from impact_aware.detection.windowed_detector import (
     Finding,
     PerJoint,

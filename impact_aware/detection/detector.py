@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from impact_aware.detection.events import JointSample
+from impact_aware.detection.events import JointSample, Recording, Signal
 from impact_aware.detection.motion_window import DropCounts
-from impact_aware.detection.recording import Recording, Signal
 from impact_aware.records import ImpactEvent
 
 

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
-from impact_aware.detection.events import Array
+from impact_aware.detection.events import Array, Recording, Signal
 from impact_aware.detection.momentum_observer import MomentumObserverParameters
 from impact_aware.detection.motion_window import GRID_TOLERANCE
 from impact_aware.detection.prediction_bound import detection_bound
-from impact_aware.detection.recording import Recording, Signal
 from impact_aware.detection.registry import make_detector
 from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
