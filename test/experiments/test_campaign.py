@@ -109,6 +109,7 @@ def test_a_run_that_fails_is_a_row_that_says_why(monkeypatch):
 def test_a_run_that_touches_nothing_counts_as_missed(brief):
     row = run_setup(plan("hit-and-push", 1, ["proposed"])[0])
     assert (row["success"], row["cause"]) == (False, "object missed")
+    assert 0.0 < row["cpu_s"] and 0.0 < row["wall_s"]
 
 
 @pytest.mark.parametrize("options", [RunOptions(impact_map="sampled"), RunOptions(plant="rigid")])

@@ -70,6 +70,8 @@ def test_an_impact_converges_and_the_default_step_is_good_to_a_ten_thousandth_of
     coarse, fine = (np.abs(run.dq[-1] - runs[-1].dq[-1]).max() for run in runs[:2])
     assert fine < 0.5 * coarse
     assert coarse < 1e-4 * np.abs(runs[-1].dq[-1] - dq).max()
+    # First touch is found within a step of 50 us by its share of the way.
+    assert runs[0].impact_time == pytest.approx(runs[-1].impact_time, abs=1e-6)
 
 
 def test_a_gravity_compensated_arm_stays_where_it_is(robot):

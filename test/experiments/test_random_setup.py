@@ -4,7 +4,7 @@ import pytest
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.random_setup import RANGES, RandomSetup, draw_trial, plan_random
 from impact_aware.robot import RobotModel
-from impact_aware.task import load_task, tool_placement
+from impact_aware.task import hit_normal, load_task, tool_placement
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,9 @@ def test_what_is_drawn_stays_within_the_stated_ranges(robot, campaign, name):
             continue
         parts = np.array(trial.posture).reshape(len(task.arms), robot.n)
         for arm, q, place in zip(task.arms, parts, trial.drawn["starts_m"], strict=True):
+            offset, normal = np.subtract(place, arm.starts[0]), hit_normal(task, arm)
+            assert RANGES.start_along[0] <= offset @ normal <= RANGES.start_along[1]
+            assert RANGES.start_height[0] <= offset[2] <= RANGES.start_height[1]
             # The tolerance of the inverse kinematics; three turns of at most start_tilt each.
             placement, usual = robot.placement(q), tool_placement(arm, place)
             np.testing.assert_allclose(placement.translation, usual.translation, atol=1e-7)
