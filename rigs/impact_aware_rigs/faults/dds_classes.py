@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent
 from impact_aware_rigs.faults.message_faults import STATE_FAULTS, make_state_fault
 
-RELAY = "kuka_fri_relay"
+RELAY, CONTROLLER, WATCHDOG, DETECTOR = "kuka_fri_relay", "rs_controller", "command_watchdog", "impact_detector"
 
 GONE = (0.0, -3.0, 0.0)
 """How far an object that is gone is from where it should be, m."""
@@ -20,8 +21,8 @@ class DdsFault:
     Attributes:
         text: In words.
         reasons: Right ones, an empty one for a task that is done all the same; of what is injected those of the class.
-        injected: Fault of the injector, or empty.
         victim: Process that is killed or stalled, or empty.
+        injected: Fault of the injector, or empty.
         stall: Whether it is stalled only.
         stopped: Whether it is stopped for good, but not killed.
         restart: Whether it is started anew.
@@ -33,8 +34,8 @@ class DdsFault:
 
     text: str
     reasons: tuple[str, ...] = ()
-    injected: str = ""
     victim: str = ""
+    injected: str = ""
     stall: bool = False
     stopped: bool = False
     restart: bool = False
@@ -51,73 +52,52 @@ class DdsFault:
     @property
     def controller_dead(self) -> bool:
         """Whether nobody commands the arm any more."""
-        return self.victim == "rs_controller" and not self.stall
+        return self.victim == CONTROLLER and not self.stall
 
 
 _INJECTED = (*STATE_FAULTS, "false_detections", "prediction_late", "prediction_absurd")
 _LOST = ("UPSTREAM_LOST", "IMPACT_MISSED")
+_ENDED = ("WATCHDOG",)
+_relayed = partial(DdsFault, watched=True, relay=True)
 
 DDS_FAULTS: dict[str, DdsFault] = {
     **{name: DdsFault(FAULT_CLASSES[name].text, injected=name) for name in _INJECTED},
-    "controller_stalled": DdsFault(
-        "SIGSTOP of the controller for 60 ms", ("STATE_STALE",), victim="rs_controller", stall=True
-    ),
+    "controller_stalled": DdsFault("SIGSTOP of the controller for 60 ms", ("STATE_STALE",), CONTROLLER, stall=True),
     # A forward controller would go on with the last torque, and no brake would know: so without one.
-    "controller_killed": DdsFault("SIGKILL of the controller", victim="rs_controller", emulator=False),
+    "controller_killed": DdsFault("SIGKILL of the controller", (), CONTROLLER, emulator=False),
     "controller_restarted": DdsFault(
-        "SIGKILL of the controller, started anew at rest", victim="rs_controller", emulator=False, restart=True
+        "SIGKILL of the controller, started anew at rest", (), CONTROLLER, emulator=False, restart=True
     ),
     # With the forward controller, whose last torque the watchdog has to end.
     "watched_controller_killed": DdsFault(
-        "SIGKILL of the controller, its commands watched", victim="rs_controller", watched=True
+        "SIGKILL of the controller, its commands watched", (), CONTROLLER, watched=True
     ),
     "watched_controller_stopped": DdsFault(
-        "SIGSTOP of the controller for good, its commands watched", victim="rs_controller", stopped=True, watched=True
+        "SIGSTOP of the controller for good, its commands watched", (), CONTROLLER, stopped=True, watched=True
     ),
-    "watchdog_killed": DdsFault("SIGKILL of the watchdog", ("WATCHDOG",), victim="command_watchdog", watched=True),
-    "watchdog_stopped": DdsFault(
-        "SIGSTOP of the watchdog for good", ("WATCHDOG",), victim="command_watchdog", stopped=True, watched=True
-    ),
+    "watchdog_killed": DdsFault("SIGKILL of the watchdog", _ENDED, WATCHDOG, watched=True),
+    "watchdog_stopped": DdsFault("SIGSTOP of the watchdog for good", _ENDED, WATCHDOG, stopped=True, watched=True),
     "watchdog_restarted": DdsFault(
-        "SIGKILL of the watchdog, started anew at once",
-        ("WATCHDOG",),
-        victim="command_watchdog",
-        restart=True,
-        watched=True,
+        "SIGKILL of the watchdog, started anew at once", _ENDED, WATCHDOG, restart=True, watched=True
     ),
     # With a KUKA's controller, which goes on with the last torque even when it is off.
-    "relayed_controller_killed": DdsFault(
-        "SIGKILL of the controller before a KUKA's relay", victim="rs_controller", watched=True, relay=True
+    "relayed_controller_killed": _relayed("SIGKILL of the controller before a KUKA's relay", (), CONTROLLER),
+    "relayed_controller_stopped": _relayed(
+        "SIGSTOP of the controller for good, before a KUKA's relay", (), CONTROLLER, stopped=True
     ),
-    "relayed_controller_stopped": DdsFault(
-        "SIGSTOP of the controller for good, before a KUKA's relay",
-        victim="rs_controller",
-        stopped=True,
-        watched=True,
-        relay=True,
-    ),
-    "relay_killed": DdsFault("SIGKILL of a KUKA's relay", ("WATCHDOG",), victim=RELAY, watched=True, relay=True),
-    "relay_stopped": DdsFault(
-        "SIGSTOP of a KUKA's relay for good", ("WATCHDOG",), victim=RELAY, stopped=True, watched=True, relay=True
-    ),
-    "relay_watchdog_killed": DdsFault(
-        "SIGKILL of the watchdog behind a KUKA's relay",
-        ("WATCHDOG",),
-        victim="command_watchdog",
-        watched=True,
-        relay=True,
-    ),
-    "detector_killed": DdsFault("SIGKILL of the detector", _LOST, victim="impact_detector"),
-    "detector_restarted": DdsFault(
-        "SIGKILL of the detector, started anew at once", ("", *_LOST), victim="impact_detector", restart=True
-    ),
-    "predictor_restarted": DdsFault(
-        "SIGKILL of the predictor, started anew at once", ("", *_LOST), victim="jump_predictor", restart=True
-    ),
-    "field_killed": DdsFault("SIGKILL of the field's node", ("", *_LOST), victim="reference_field"),
-    "field_restarted": DdsFault(
-        "SIGKILL of the field's node, started anew at once", ("", *_LOST), victim="reference_field", restart=True
-    ),
+    "relay_killed": _relayed("SIGKILL of a KUKA's relay", _ENDED, RELAY),
+    "relay_stopped": _relayed("SIGSTOP of a KUKA's relay for good", _ENDED, RELAY, stopped=True),
+    "relay_watchdog_killed": _relayed("SIGKILL of the watchdog behind a KUKA's relay", _ENDED, WATCHDOG),
+    "detector_killed": DdsFault("SIGKILL of the detector", _LOST, DETECTOR),
+    **{
+        f"{name}_restarted": DdsFault(f"SIGKILL of the {whose}, started anew at once", ("", *_LOST), node, restart=True)
+        for name, whose, node in (
+            ("detector", "detector", DETECTOR),
+            ("predictor", "predictor", "jump_predictor"),
+            ("field", "field's node", "reference_field"),
+        )
+    },
+    "field_killed": DdsFault("SIGKILL of the field's node", ("", *_LOST), "reference_field"),
     "object_gone": DdsFault("the object is not where everybody believes it", ("IMPACT_MISSED",), displacement=GONE),
 }
 """By name."""
