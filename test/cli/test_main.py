@@ -156,7 +156,7 @@ def test_words_that_are_no_command_are_refused(subcommand, words, capsys):
     [
         (["--help"], {"numpy": False, "pinocchio": False, "numba": False}),
         (["predict", "--help"], {"numba": False, "rclpy": False, "mujoco": False}),
-        (["predict", "--dq", *"0.1 -0.3 0.2 0.1 0.1 0.2 0".split()], {"pinocchio": True, "numba": False, "pyarrow": False}),
+        (["predict", "--dq", *["0.1"] * 7], {"pinocchio": True, "numba": False, "pyarrow": False}),
     ],
 )  # fmt: skip
 def test_a_command_loads_no_more_than_it_needs(arguments, loads):
