@@ -120,7 +120,7 @@ lock: enter  ## resolve environment/requirements.in to exact versions, for every
 
 .PHONY: parameters
 parameters: enter  ## write docs/parameters.md from the settings of the nodes
-	@$(enter) && python -m impact_aware.nodes.ros.parameter_page > build/parameters.md && mv build/parameters.md docs/parameters.md
+	@$(enter) && python environment/parameter_page.py > build/parameters.md && mv build/parameters.md docs/parameters.md
 
 .PHONY: changelog export-msgs
 changelog: enter  ## write CHANGELOG.rst of both packages from CHANGELOG.md, for bloom

@@ -7,7 +7,6 @@ with the last torque for ever. Its heartbeat is what `rs_controller` needs to go
 from __future__ import annotations
 
 import secrets
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -281,10 +280,4 @@ def _read_control(kind: Any, limit: Array, age: LawAge, serialized: bytes) -> tu
     return stamp, refusal or age.refusal(stamp, DEFAULT_VALIDITY)
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(CommandWatchdogNode, prompt=True))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, CommandWatchdogNode, prompt=True)

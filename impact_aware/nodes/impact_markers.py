@@ -69,8 +69,6 @@ class Settings:
     frame_prefix: str = described("", "put before the arm's own frames, as robot_state_publisher's frame_prefix")
     object_pose_type: str = described("pose", "what object_pose is published as", choices=tuple(TYPES))
     rate: float = described(10.0, "how often the scene is drawn anew where it changed, Hz", 0.1, 100.0)
-    velocity_scale: float = described(STYLE.velocity_scale, "length of a velocity arrow, m per m/s", 1e-3, 100.0)
-    impulse_scale: float = described(STYLE.impulse_scale, "length of an impulse arrow, m per N s", 1e-3, 100.0)
     look_ahead_lifetime: float = described(STYLE.look_ahead_lifetime, "how long look-ahead markers stay, s", 0.0, 100.0)
     impact_lifetime: float = described(
         STYLE.impact_lifetime, "how long markers of an impact stay, s; 0: until the next one", 0.0, 1e6

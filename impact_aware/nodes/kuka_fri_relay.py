@@ -7,10 +7,10 @@ for each arm, in the arm's namespace.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -184,10 +184,4 @@ class KukaFriRelayNode(Node):
         return OK, "passing torques on" if relay.leads else "no torques yet", values
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(KukaFriRelayNode, prompt=True))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, KukaFriRelayNode, prompt=True)

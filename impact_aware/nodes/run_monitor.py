@@ -16,7 +16,6 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from impact_aware.json_text import json_text
-from impact_aware.nodes.ros.diagnostics import node_of_status
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.timers import steady_timer
@@ -42,7 +41,7 @@ class RunMonitorNode(Node):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            line = {"node": node_of_status(status.name), "level": status.level[0], "message": status.message}
+            line = {"node": status.name, "level": status.level[0], "message": status.message}
             line.update({value.key: value.value for value in status.values})
             self._print(line)
 

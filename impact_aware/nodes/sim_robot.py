@@ -95,7 +95,6 @@ class Settings:
     velocity_noise: float = described(0.0, "standard deviation of velocities, rad/s", 0.0, 1.0)
     effort_noise: float = described(0.0, "standard deviation of efforts, N m", 0.0, 100.0)
     delay: int = described(0, "cycles by which joint states are old", 0, 100)
-    velocity_source: str = described("true", "where velocities come from", choices=("true", "differences"))
     plant: str = described(PLANTS[0], "joints: elastic with motors and torque loop, or rigid", choices=PLANTS)
     joint_stiffness: float = described(STIFFNESS, "of every flexible joint, N m/rad", 100.0, 1e6)
     seed: int = described(0, "seed of the sensor noise", 0, 2**31 - 1)

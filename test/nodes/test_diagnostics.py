@@ -1,36 +1,18 @@
-"""Diagnostics say the same with `diagnostic_updater` and without it."""
+"""What every node says of itself on /diagnostics."""
 
 import socket
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
 
 from impact_aware.bringup.middleware import PEERS, PROFILES, RANGE, RMW, TRANSPORT
 from impact_aware.nodes.ros import diagnostics
-from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, listening_addresses, node_of_status
+from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, listening_addresses
 
 
-def reported(node, collect, monkeypatch):
+def reported(node, collect):
     """What a reporter publishes when asked."""
-    kept = []
-
-    class Publisher:
-        def publish(self, message):
-            kept.append(message)
-
-    monkeypatch.setattr(node, "create_publisher", lambda *_arguments: Publisher())
-    DiagnosticsReporter(node, collect).report()
-    assert isinstance(kept[-1], DiagnosticArray)
-    return kept[-1].status[-1]
-
-
-def check(status):
-    assert node_of_status(status.name) == "/test_node"
-    assert status.message == "slow"
-    assert status.level == WARN
-    values = {value.key: value.value for value in status.values}
-    assert values.pop("listens on") == ", ".join(listening_addresses()) != ""
-    assert values == {"rate": "30.5", "count": "3"}
+    return DiagnosticsReporter(node, collect).message().status[-1]
 
 
 def test_addresses_are_those_of_the_own_sockets():
@@ -65,24 +47,20 @@ def test_addresses_beyond_a_range_of_this_machine_are_warned_of(node, monkeypatc
     for name, value in {RANGE: "LOCALHOST", **variables}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(diagnostics, "listening_addresses", lambda: addresses)
-    status = reported(node, lambda: (OK, "fine", {}), monkeypatch)
+    status = reported(node, lambda: (OK, "fine", {}))
     assert (status.level, status.message == "fine") == ((OK, True) if sentence is None else (WARN, False))
     assert sentence is None or sentence in status.message
     # What is worse stays in the sentence.
-    assert reported(node, lambda: (WARN, "slow", {}), monkeypatch).message == "slow"
+    assert reported(node, lambda: (WARN, "slow", {})).message == "slow"
 
 
-def test_without_the_updater(node, monkeypatch):
-    monkeypatch.setattr(diagnostics, "diagnostic_updater", None)
-    check(reported(node, lambda: (WARN, "slow", {"rate": 30.5, "count": 3}), monkeypatch))
-
-
-def test_with_the_updater(node, monkeypatch):
-    pytest.importorskip("diagnostic_updater", reason="diagnostic_updater is not installed")
-    check(reported(node, lambda: (WARN, "slow", {"rate": 30.5, "count": 3}), monkeypatch))
-
-
-def test_names_of_nodes_in_namespaces(node, monkeypatch):
-    assert node_of_status("/left/impact_detector: state") == "/left/impact_detector"
-    assert node_of_status("/left/impact_detector") == "/left/impact_detector"
-    assert reported(node, lambda: (OK, "fine", {}), monkeypatch).hardware_id in ("", "none")
+def test_a_status_has_the_node_s_full_name_its_namespace_and_named_values(sent):
+    node = Node("watcher", namespace="/left")
+    DiagnosticsReporter(node, lambda: (WARN, "slow", {"rate": 30.5, "count": 3})).report()
+    (status,) = sent(node, "/diagnostics")[-1].status
+    node.destroy_node()
+    assert (status.name, status.hardware_id) == ("/left/watcher", "left")
+    assert (status.level, status.message) == (WARN, "slow")
+    values = {value.key: value.value for value in status.values}
+    assert values.pop("listens on") == ", ".join(listening_addresses()) != ""
+    assert values == {"rate": "30.5", "count": "3"}

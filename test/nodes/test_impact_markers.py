@@ -311,14 +311,13 @@ def test_a_plants_truth_is_no_contact_frame_and_an_impact_comes_after_what_was_a
 
 def test_settings_reach_the_style_and_a_position_needs_three_numbers():
     changed = impact_markers.Settings(
-        velocity_scale=0.7,
         ghost_time=0.9,
         legend_position=[4.0, 5.0, 6.0],
         joint_chart=True,
         legend=False,
     )
     style = changed.style()
-    assert (style.velocity_scale, style.ghost_time) == (0.7, 0.9)
+    assert style.ghost_time == 0.9
     assert style.legend_position == (4.0, 5.0, 6.0)
     assert (style.joint_chart, style.legend) == (True, False)
     assert style.impulse_scale == impact_markers.MarkerStyle().impulse_scale

@@ -10,9 +10,13 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 
-from impact_aware.nodes.ros.parameter_page import NODES
 from impact_aware.nodes.ros.ros_parameters import unknown_parameters
 from impact_aware.parameters import parameter_rows
+
+NODES = (
+    "impact_detector", "jump_predictor", "reference_field", "rs_controller", "command_watchdog", "kuka_fri_relay",
+    "impact_markers", "sim_robot", "bag_recorder",
+)  # fmt: skip
 
 
 def node_class(executable):

@@ -128,7 +128,6 @@ def test_settings_reach_the_plant(make_node):
     )
     sensors = {
         "encoder_resolution": 1e-4, "position_noise": 2e-4, "velocity_noise": 3e-3, "effort_noise": 0.4, "delay": 2,
-        "velocity_source": "differences",
     }  # fmt: skip
     node = make_node(start=start.tolist(), displacement=[0.01, -0.02, 0.0], turn=0.3, **sensors)
     np.testing.assert_allclose(node.plant.state.q, start)

@@ -1,4 +1,4 @@
-"""One diagnostics status per node: at a low rate, and at once when asked; by `diagnostic_updater` where installed."""
+"""One diagnostics status per node: at a low rate, and at once when asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import struct
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
@@ -19,21 +18,12 @@ from impact_aware.bringup.middleware import RANGE, RMW, chosen_by_user, stays_lo
 from impact_aware.nodes.ros.supervision import SUPERVISION
 from impact_aware.nodes.ros.timers import steady_timer
 
-try:
-    import diagnostic_updater
-except ImportError:
-    # Not among the packages of every ROS installation; the messages are the same without it.
-    diagnostic_updater = None
-
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 Report = tuple[bytes, str, Mapping[str, object]]
 
 REQUEST = "request"
 """Reason under which requests are counted that can't be met: their client learns it from the answer."""
-
-TASK = "state"
-"""Name of the one diagnostic task of each node; `diagnostic_updater` appends it to the node's name."""
 
 
 class DiagnosticsReporter:
@@ -43,11 +33,7 @@ class DiagnosticsReporter:
         """Start reporting every `period`, s of wall time; `collect` gives level, one sentence, and named values."""
         self._node = node
         self._own = collect
-        if diagnostic_updater is None:
-            publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-            self._publish: Callable[[], None] = lambda: publisher.publish(self.message())
-        else:
-            self._publish = self._make_updater(period).force_update
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         # Wall time, also while a simulator's clock stands still: that is when somebody wants to know why.
         steady_timer(node, period, self.report)
 
@@ -66,7 +52,7 @@ class DiagnosticsReporter:
 
     def report(self) -> None:
         """Publish now."""
-        self._publish()
+        self._publisher.publish(self.message())
 
     def message(self) -> DiagnosticArray:
         """The status now."""
@@ -81,23 +67,6 @@ class DiagnosticsReporter:
         message = DiagnosticArray(status=[status])
         message.header.stamp = self._node.get_clock().now().to_msg()
         return message
-
-    def _make_updater(self, period: float) -> Any:
-        """An updater with one task, without its own timer, which follows the ROS clock."""
-        updater = diagnostic_updater.Updater(self._node, period)
-        updater.timer.cancel()
-        updater.node_name = self._node.get_fully_qualified_name()
-        updater.setHardwareID(self._node.get_namespace().strip("/") or "none")
-
-        def fill(status: Any) -> Any:
-            level, sentence, values = self._collect()
-            status.summary(level, sentence)
-            for key, value in values.items():
-                status.add(key, _text(value))
-            return status
-
-        updater.add(TASK, fill)
-        return updater
 
 
 @functools.cache
@@ -133,11 +102,6 @@ def _exposed() -> str:
 def refusals(counts: Mapping[str, int]) -> dict[str, object]:
     """How often something was refused, by reason, as named values of a status."""
     return {f"refused: {reason}": count for reason, count in counts.items()}
-
-
-def node_of_status(name: str) -> str:
-    """Full name of the node whose status has this name: the name itself, or with the task's name after it."""
-    return name.removesuffix(f": {TASK}")
 
 
 def _text(value: object) -> str:

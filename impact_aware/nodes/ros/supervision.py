@@ -61,7 +61,6 @@ class Supervision:
         """The counts as named values of a status."""
         return {f"failed: {kind}": count for kind, count in self.failures.items()}
 
-
     def answer_always(self, nodes: Sequence[Node]) -> None:
         """Let each service answer also when its callback raises, for which its client would wait for ever.
 
