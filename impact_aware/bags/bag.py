@@ -74,12 +74,14 @@ class Bag:
         self._stack.close()
 
     def topic_named(self, name: str) -> str:
-        """The one topic that ends in `/name`.
+        """The topic of this name, else the one that ends in `/name`.
 
         Raises:
             BagError: None does, or several.
         """
-        found = [topic for topic in self.topics if topic == name or topic.endswith(f"/{name}")]
+        if name in self.topics:
+            return name
+        found = [topic for topic in self.topics if topic.endswith(f"/{name}")]
         if len(found) != 1:
             raise BagError(
                 f"{self.path}: {len(found)} topics are named {name}; there are {', '.join(sorted(self.topics))}"
@@ -87,7 +89,7 @@ class Bag:
         return found[0]
 
     def messages(self, name: str) -> Iterator[tuple[float, Any]]:
-        """Messages of the topic that ends in `name`, with their recording time in s."""
+        """Decoded messages of the topic with this name, or that ends in it, with their recording time in s."""
         topic = self.topic_named(name)
         for received, raw in self.serialized(topic):
             yield received * 1e-9, self.deserialize(topic, raw)

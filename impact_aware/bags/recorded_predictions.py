@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -63,9 +63,9 @@ def read_truth(bag: Bag) -> list[tuple[str, Impact]]:
     """Impacts that the simulator of a recording says were made, each with its topic; none of a real arm."""
     topics = [topic for topic, kind in bag.topics.items() if kind == TYPE and topic.endswith(TRUTH)]
     found = [
-        (topic, impact_from_message(bag.deserialize(topic, raw)))
+        (topic, impact_from_message(message))
         for topic in topics
-        for _, raw in bag.serialized(topic)
+        for _, message in bag.messages(topic)
     ]
     return [(topic, impact) for topic, impact in found if np.isfinite(impact.velocity_after).all()]
 
@@ -99,6 +99,41 @@ def prediction_for(
     return max(ahead, key=lambda p: p.time) if ahead else None
 
 
+class RecordedTransform(NamedTuple):
+    """One transform of TF.
+
+    Attributes:
+        stamp: s.
+        parent: Frame that it is given in.
+        child: Frame that it places.
+        translation: (3,) m.
+        rotation: (4,) Quaternion, x, y, z, w.
+        static: Whether it is of `/tf_static`.
+    """
+
+    stamp: float
+    parent: str
+    child: str
+    translation: Array
+    rotation: Array
+    static: bool
+
+
+def transforms_of(bag: Bag) -> Iterator[RecordedTransform]:
+    """Every transform of `/tf` and `/tf_static`, topic by topic."""
+    for topic in [topic for topic, kind in bag.topics.items() if kind in TF_TYPES]:
+        for _, message in bag.messages(topic):
+            for each in message.transforms:
+                yield RecordedTransform(
+                    stamp_seconds(each),
+                    str(each.header.frame_id).lstrip("/"),
+                    str(each.child_frame_id).lstrip("/"),
+                    vector(each.transform.translation),
+                    quaternion(each.transform.rotation),
+                    topic.endswith("tf_static"),
+                )
+
+
 class RecordedFrames:
     """Frames of `/tf` and `/tf_static` at some instants."""
 
@@ -107,11 +142,8 @@ class RecordedFrames:
         self._times = np.sort(np.asarray(times, dtype=np.float64))
         self._static: dict[str, tuple[str, pin.SE3]] = {}
         self._moving: dict[tuple[int, str], tuple[float, str, pin.SE3]] = {}
-        topics = [topic for topic, kind in bag.topics.items() if kind in TF_TYPES]
-        for raw in bag.raw(topics) if topics else ():
-            for row in range(len(raw)):
-                for transform in bag.deserialize(raw.topic, raw.payload(row)).transforms:
-                    self._keep(transform, static=raw.topic.endswith("tf_static"))
+        for transform in transforms_of(bag):
+            self._keep(transform)
 
     def pose(self, base: str, frame: str, time: float) -> pin.SE3 | None:
         """Pose of `frame` in `base` at `time`, s; None where the recording does not connect both."""
@@ -133,13 +165,10 @@ class RecordedFrames:
         pairs += [(child, parent) for (_, child), (_, parent, _) in self._moving.items()]
         return tuple(sorted({name for pair in pairs for name in pair}))
 
-    def _keep(self, transform: Any, *, static: bool) -> None:
-        stamp = stamp_seconds(transform)
-        child = str(transform.child_frame_id).lstrip("/")
-        parent = str(transform.header.frame_id).lstrip("/")
-        part = transform.transform
+    def _keep(self, transform: RecordedTransform) -> None:
+        stamp, parent, child, translation, rotation, static = transform
         try:
-            placement = checked_pose(vector(part.translation), quaternion(part.rotation), child)
+            placement = checked_pose(translation, rotation, child)
         except InvalidInputError:
             # A frame that can't be placed is as one that was not recorded.
             return

@@ -155,8 +155,8 @@ def _recorded_task(bag: Bag) -> str:
     """Name of the task that the recorded field was made for; empty when there is none, or it is not known here."""
     for topic in bag.topics:
         if topic.endswith("/reference_field"):
-            for _, raw in bag.serialized(topic):
-                name = str(bag.deserialize(topic, raw).task)
+            for _, message in bag.messages(topic):
+                name = str(message.task)
                 try:
                     load_task(name)
                 except ImpactAwareError:
@@ -167,8 +167,8 @@ def _recorded_task(bag: Bag) -> str:
 
 def _recorded_profile(bag: Bag, topic: str) -> str:
     """The first profile whose joints are all recorded."""
-    for _, raw in bag.serialized(topic):
-        names = set(bag.deserialize(topic, raw).name)
+    for _, message in bag.messages(topic):
+        names = set(message.name)
         for profile in profile_names():
             try:
                 if set(load_profile(profile).joint_names) <= names:

@@ -17,9 +17,8 @@ from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder, write_whole
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.labels import load_labels
 from impact_aware.recordings.limitations import limitations
-from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.options import AnalysisOptions, load_labels
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.recordings.verdict import CANNOT_TELL, NO, PLANT, YES
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json

@@ -1,19 +1,75 @@
-"""What inertia and friction do for the prediction: Tables II and III of Rey Arias 2024, for any recording."""
+"""Predictions with other inertias and friction, as in Tables II and III of Rey Arias 2024: rows, and their means."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.impact.predictor import predict
-from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
-from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
 from impact_aware.recordings.verdict import Reference
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
+
+if TYPE_CHECKING:
+    from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
+
+
+@dataclass(frozen=True, eq=False)
+class AblationRow:
+    """One prediction of an impact with another inertia or friction (Rey Arias 2024, Tables II and III).
+
+    Attributes:
+        inertia: `M`, `M+B_theta` or `M+B_rho`.
+        friction: Coulomb's coefficient.
+        velocity_after: (n,) Predicted, rad/s.
+        joint_error: (n,) |predicted - estimated|, rad/s (Rey Arias 2024, (18)).
+        error: Norm of predicted minus estimated, rad/s.
+        relative_error: `error` over the norm of the estimated jump.
+    """
+
+    inertia: str
+    friction: float
+    velocity_after: Array
+    joint_error: Array
+    error: float
+    relative_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class AblationGroup:
+    """All impacts with one label, predicted with one inertia and friction: a row of Rey Arias 2024's Tables II and III.
+
+    Attributes:
+        label: From the label file; the recording's name without one.
+        robot: Name of the robot, as only joints of the same one can be averaged.
+        joint_names: (n,) Joint order of every array.
+        inertia: `M`, `M+B_theta` or `M+B_rho`.
+        friction: Coulomb's coefficient.
+        count: Impacts in the group.
+        joint_error_mean: (n,) Mean of |predicted - estimated|, rad/s.
+        joint_error_max: (n,) Largest of them, rad/s.
+        error_mean: Mean norm of predicted minus estimated, rad/s.
+        error_max: Largest norm, rad/s.
+        velocity_before_mean: (n,) Mean velocity before, rad/s, for reference as in Table II.
+        velocity_after_mean: (n,) Mean velocity after by the references, rad/s.
+    """
+
+    label: str
+    robot: str
+    joint_names: tuple[str, ...]
+    inertia: str
+    friction: float
+    count: int
+    joint_error_mean: Array
+    joint_error_max: Array
+    error_mean: float
+    error_max: float
+    velocity_before_mean: Array
+    velocity_after_mean: Array
 
 
 def ablate(robot: RobotModel, impact: AnalyzedImpact) -> tuple[AblationRow, ...]:

@@ -12,7 +12,7 @@ import os
 import shutil
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -23,8 +23,15 @@ from impact_aware.bags.message_types import annotation_types
 from impact_aware.bags.raw_messages import Extra, RawMessage, RawTopic
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp, to_nanoseconds
-from impact_aware.recordings.annotations import EVENT_TYPE, MARKERS_TYPE, PREDICTION_TYPE, ArmMessages
-from impact_aware.recordings.link_transforms import JOINT_STATE_TYPE, TRANSFORMS_TYPE, LinkTransforms
+from impact_aware.recordings.annotations import (
+    EVENT_TYPE,
+    JOINT_STATE_TYPE,
+    MARKERS_TYPE,
+    PREDICTION_TYPE,
+    TRANSFORMS_TYPE,
+    ArmMessages,
+    LinkTransforms,
+)
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 
 TF = "/tf"
@@ -125,72 +132,44 @@ def _remarks(source: Path, recording: Bag, added: set[str]) -> dict[str, str]:
     return remarks if recording.damage is None else {**remarks, "damage": recording.damage}
 
 
-@dataclass(eq=False)
-class _Waiting:
-    """Impacts of one joint-state topic that are still to come, the next one last."""
-
-    impacts: list[tuple[int, AnalyzedImpact, ArmMessages]] = field(default_factory=list)
-
-    def due(self, stamp: int) -> Iterator[tuple[AnalyzedImpact, ArmMessages]]:
-        """Those at or before a stamp, ns."""
-        while self.impacts and self.impacts[-1][0] <= stamp:
-            if stamp - self.impacts[-1][0] > _NEAR:
-                return
-            _, impact, messages = self.impacts.pop()
-            yield impact, messages
-
-
 def _merged(
     recording: Bag, arms: Sequence[ArmAnalysis], prefixes: dict[str, str], links: dict[str, LinkTransforms]
 ) -> Iterator[RawMessage | Extra]:
     """The recording with the additions at their places."""
-    waiting: dict[str, _Waiting] = {}
+    # Impacts of each joint-state topic that are still to come, the next one last.
+    waiting: dict[str, list[tuple[int, AnalyzedImpact, ArmMessages]]] = {arm.topic: [] for arm in arms}
     for arm in arms:
         messages = ArmMessages(arm)
-        queue = waiting.setdefault(arm.topic, _Waiting())
-        queue.impacts += [(to_nanoseconds(impact.time), impact, messages) for impact in arm.impacts]
+        waiting[arm.topic] += [(to_nanoseconds(impact.time), impact, messages) for impact in arm.impacts]
     for queue in waiting.values():
-        queue.impacts.sort(key=lambda entry: entry[0], reverse=True)
-    topics = {
-        (prefix, name): _added_topic(f"{prefix}{name}", type_name)
-        for prefix in dict.fromkeys(prefixes.values())
-        for name, type_name in TOPICS.items()
-    }
-    tf = _added_topic(TF, TRANSFORMS_TYPE)
+        queue.sort(key=lambda entry: entry[0], reverse=True)
     last = 0
     for record in recording.records():
         yield record
-        if isinstance(record, RawMessage):
-            last = max(last, record.recorded)
-            arm_links = links.get(record.topic.name)
-            if arm_links is not None and record.topic.type == JOINT_STATE_TYPE:
-                poses = arm_links.message(record.data, _stamp(record))
-                if poses is not None:
-                    yield RawMessage(tf, record.recorded, record.recorded, 0, poses)
-            own = waiting.get(record.topic.name)
-            if own is not None and own.impacts:
-                for impact, messages in own.due(_stamp(record)):
-                    yield from _additions(impact, messages, prefixes[record.topic.name], topics, record.recorded)
+        if not isinstance(record, RawMessage):
+            continue
+        last = max(last, record.recorded)
+        name = record.topic.name
+        if name in links and record.topic.type == JOINT_STATE_TYPE:
+            poses = links[name].message(record.data, _stamp(record))
+            if poses is not None:
+                yield RawMessage(_added_topic(TF, TRANSFORMS_TYPE), record.recorded, record.recorded, 0, poses)
+        queue = waiting.get(name, [])
+        while queue and 0 <= _stamp(record) - queue[-1][0] <= _NEAR:
+            _, impact, messages = queue.pop()
+            yield from _additions(impact, messages, prefixes[name], record.recorded)
     # Without a sample behind it an impact still belongs into the copy.
     for topic, queue in waiting.items():
-        for _, impact, messages in reversed(queue.impacts):
-            yield from _additions(impact, messages, prefixes[topic], topics, last)
+        for _, impact, messages in reversed(queue):
+            yield from _additions(impact, messages, prefixes[topic], last)
 
 
-def _additions(
-    impact: AnalyzedImpact,
-    messages: ArmMessages,
-    prefix: str,
-    topics: dict[tuple[str, str], RawTopic],
-    recorded: int,
-) -> Iterator[RawMessage]:
-    for name, data in (
-        ("impacts", messages.event(impact)),
-        ("predicted_jumps", messages.prediction(impact)),
-        ("impact_markers", messages.markers(impact)),
+def _additions(impact: AnalyzedImpact, messages: ArmMessages, prefix: str, recorded: int) -> Iterator[RawMessage]:
+    for (name, kind), data in zip(
+        TOPICS.items(), (messages.event(impact), messages.prediction(impact), messages.markers(impact)), strict=True
     ):
         if data is not None:
-            yield RawMessage(topics[prefix, name], recorded, recorded, impact.index, data)
+            yield RawMessage(_added_topic(prefix + name, kind), recorded, recorded, impact.index, data)
 
 
 def _stamp(message: RawMessage) -> int:
@@ -202,6 +181,7 @@ def _stamp(message: RawMessage) -> int:
     return whole * 1_000_000_000 + nanoseconds or message.recorded
 
 
+@cache
 def _added_topic(name: str, type_name: str) -> RawTopic:
     types = annotation_types()
     definition = types.generate_msgdef(type_name, ros_version=2)[0]

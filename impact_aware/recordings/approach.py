@@ -69,11 +69,7 @@ def separation(track: ObjectTrack, robot: RobotModel, window: ArmSamples, time: 
 def _slope(times: Array, values: Array, until: float) -> tuple[Array, Array, Array] | None:
     """Slope of a line through the last values (k, n) before a time, its standard error, and their mean."""
     used = (times >= until - REACH) & (times < until)
-    count = int(np.count_nonzero(used))
-    if count < FEWEST:
+    if np.count_nonzero(used) < FEWEST:
         return None
-    since, chosen = times[used] - times[used].mean(), values[used]
-    spread, mean = float(since @ since), chosen.mean(axis=0)
-    slope = since @ (chosen - mean) / spread
-    left = chosen - mean - since[:, None] * slope
-    return slope, np.sqrt((left**2).sum(axis=0) / (count - 2) / spread), mean
+    (slope, mean), covariance = np.polyfit(times[used] - times[used].mean(), values[used], 1, cov=True)
+    return slope, np.sqrt(covariance[0, 0]), mean

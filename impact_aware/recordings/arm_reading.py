@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.detection.tuning import load_parameters
@@ -16,12 +17,18 @@ from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.command_track import CommandTrack
 from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
-from impact_aware.recordings.impulse_response import impulse_response
 from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.surface import unit
 from impact_aware.recordings.unit_check import UnitCheck
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import MOST_JOINTS
+
+UNKNOWN_POINT = 0.03
+"""How far from where it is taken to be a contact may act, m."""
+
+LEAST_FRICTION = 0.3
+"""Share of a normal impulse that may act along the surface, at least."""
 
 
 @dataclass(eq=False)
@@ -109,3 +116,28 @@ def why_nothing(arms: list[ArmReading]) -> str:
     if arm.selector.messages == 0:
         return f"no message on {arm.source.topic} has the joints {', '.join(arm.source.message_names)}"
     return f"none of the {arm.selector.messages} messages on {arm.source.topic} has finite positions"
+
+
+def impulse_response(robot: RobotModel | None, options: AnalysisOptions) -> Callable[[Array], Array | None]:
+    """A function from a posture (n,) to the jumps (n, m) that impulses at the contact make, or None without a robot.
+
+    Just after an impact with elastic joints only the links have moved: M^-1 J^T (Rey Arias 2024, (9), without B_theta).
+    Without a known normal, impulses in all directions count.
+    """
+
+    def respond(posture: Array) -> Array | None:
+        if robot is None:
+            return None
+        frame = options.contact_frame or robot.tool_frame
+        jacobian = robot.frame_jacobian(posture, frame)
+        arm = robot.placement(posture, frame).rotation @ np.array(options.offset)
+        linear = jacobian[:3] + np.cross(jacobian[3:], arm, axis=0)
+        impulses = np.eye(3)
+        if options.normal is not None:
+            normal = unit(np.array(options.normal))
+            share = max(LEAST_FRICTION, options.friction or 0.0)
+            impulses = share * impulses + (1.0 - share) * np.outer(normal, normal)
+        forces = np.hstack((linear.T @ impulses, UNKNOWN_POINT * jacobian[3:].T))
+        return np.asarray(np.linalg.solve(robot.mass_matrix(posture, "M"), forces))
+
+    return respond

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,7 @@ from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.messages.reference_field import TYPE as FIELD_TYPE
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.recordings.ablation import ablation_row, known_inertias
-from impact_aware.recordings.ablation_results import AblationRow
+from impact_aware.recordings.ablation import AblationRow, ablation_row, known_inertias
 from impact_aware.recordings.impact_explanation import NO_TEST
 from impact_aware.recordings.object_track import RecordedBase
 from impact_aware.recordings.options import AnalysisOptions
@@ -136,8 +134,7 @@ def recorded_bases(bag: Bag) -> dict[str, RecordedBase]:
 def _fields(bag: Bag) -> Iterator[tuple[float, ReferenceField]]:
     """The recorded fields with their stamps, s, where they are all on one topic."""
     topics = [topic for topic, kind in bag.topics.items() if kind == FIELD_TYPE]
-    for _, payload in bag.serialized(topics[0]) if len(topics) == 1 else ():
-        message: Any = bag.deserialize(topics[0], payload)
+    for _, message in bag.messages(topics[0]) if len(topics) == 1 else ():
         yield stamp_seconds(message), field_from_message(message)
 
 

@@ -35,9 +35,8 @@ from impact_aware.recordings.contact_loss import lost_contacts
 from impact_aware.recordings.event_cause import find_causes
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import explain
-from impact_aware.recordings.labels import label_of
 from impact_aware.recordings.object_track import track_of_table
-from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.options import AnalysisOptions, label_of
 from impact_aware.recordings.results import CONTACTS, Analysis, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.surroundings import Surroundings, surroundings_of_bag, track_beside

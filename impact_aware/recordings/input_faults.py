@@ -39,31 +39,29 @@ class InputFaults:
 
     def notes(self) -> list[str]:
         """One sentence for each kind of fault that was found."""
-        notes = []
-        if self.foreign:
-            values = "one and the same values" if self.constant else "values of another arm"
-            notes.append(
-                f"a second publisher: {self.foreign} of {self.seen} messages hold {values}, which this arm could not "
-                "reach between its own; they are left out"
-            )
-        for time, size in self.steps[:5]:
-            notes.append(f"the clock stepped by {size:.4g} s after {time:.3f} s: both parts are analyzed as they are")
-        if len(self.steps) > 5:
-            notes.append(f"the clock stepped {len(self.steps) - 5} more times")
-        if self.sorted:
-            notes.append(f"{self.sorted} of {self.seen} messages were out of order: sorted by their stamps")
-        if self.copies:
-            notes.append(f"{self.copies} of {self.seen} messages repeat the stamp of another: left out")
-        if self.held:
-            notes.append(f"{self.held} of {self.seen} messages repeat positions while the arm moves: left out")
-        if self.wrong:
-            notes.append(f"{self.wrong} single values stand apart from those before and after: replaced or left out")
-        if self.late:
-            notes.append(
-                f"{self.late} of {self.seen} stamps are off the regular cadence, by up to {1e3 * self.latest:.2g} ms: "
-                "corrected by cadence and positions, with an error of their own"
-            )
-        if self.turns:
-            times = "once" if self.turns == 1 else f"{self.turns} times"
-            notes.append(f"an angle began anew after a whole turn {times}, and was carried on")
-        return notes
+        seen = self.seen
+        values = "one and the same values" if self.constant else "values of another arm"
+        times = "once" if self.turns == 1 else f"{self.turns} times"
+        found = (
+            (
+                self.foreign,
+                f"a second publisher: {self.foreign} of {seen} messages hold {values}, which this arm could not reach "
+                "between its own; they are left out",
+            ),
+            *(
+                (True, f"the clock stepped by {size:.4g} s after {time:.3f} s: both parts are analyzed as they are")
+                for time, size in self.steps[:5]
+            ),
+            (len(self.steps) > 5, f"the clock stepped {len(self.steps) - 5} more times"),
+            (self.sorted, f"{self.sorted} of {seen} messages were out of order: sorted by their stamps"),
+            (self.copies, f"{self.copies} of {seen} messages repeat the stamp of another: left out"),
+            (self.held, f"{self.held} of {seen} messages repeat positions while the arm moves: left out"),
+            (self.wrong, f"{self.wrong} single values stand apart from those before and after: replaced or left out"),
+            (
+                self.late,
+                f"{self.late} of {seen} stamps are off the regular cadence, by up to {1e3 * self.latest:.2g} ms: "
+                "corrected by cadence and positions, with an error of their own",
+            ),
+            (self.turns, f"an angle began anew after a whole turn {times}, and was carried on"),
+        )
+        return [sentence for count, sentence in found if count]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.bags.bag import Bag, BagError
-from impact_aware.bags.recorded_predictions import TF_TYPES, RecordedFrames
+from impact_aware.bags.recorded_predictions import RecordedFrames, transforms_of
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.messages.geometry import quaternion, vector
@@ -167,8 +167,7 @@ def _track_of_rows(rows: Sequence[tuple[float, Array, Array, str]], name: str, *
 
 
 def _rows(bag: Bag, topic: str, *, twists: bool) -> Iterator[tuple[float, Array, Array, str]]:
-    for _, data in bag.serialized(topic):
-        message: Any = bag.deserialize(topic, data)
+    for _, message in bag.messages(topic):
         frame = str(message.header.frame_id).lstrip("/")
         if twists:
             inner = message.twist.twist if hasattr(message.twist, "twist") else message.twist
@@ -180,23 +179,15 @@ def _rows(bag: Bag, topic: str, *, twists: bool) -> Iterator[tuple[float, Array,
 
 def _track_of_frame(bag: Bag, frame: str, base_frame: str) -> ObjectTrack:
     """Every stamp at which TF has the frame; its parent has to be connected to the base by frames that stand still."""
-    topics = [topic for topic, kind in bag.topics.items() if kind in TF_TYPES]
-    rows, parents = [], set()
-    for raw in bag.raw(topics) if topics else ():
-        for row in range(len(raw)):
-            for transform in bag.deserialize(raw.topic, raw.payload(row)).transforms:
-                if str(transform.child_frame_id).lstrip("/") == frame:
-                    parents.add(str(transform.header.frame_id).lstrip("/"))
-                    part = transform.transform
-                    rows.append((stamp_seconds(transform), vector(part.translation), quaternion(part.rotation)))
-    if not rows:
+    found = [transform for transform in transforms_of(bag) if transform.child == frame]
+    if not found:
         raise BagError(f"{bag.path}: its TF has no frame {frame}")
-    times = np.array([row[0] for row in rows])
-    positions, quaternions = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+    times = np.array([each.stamp for each in found])
+    positions, quaternions = (np.array([each[column] for each in found]) for column in (3, 4))
     track = _track(times, positions, quaternions, f"TF frame {frame}")
-    (parent,) = parents if len(parents) == 1 else (None,)
-    if parent is None:
+    if len({each.parent for each in found}) > 1:
         raise BagError(f"{bag.path}: frame {frame} has several parents in TF")
+    parent = found[0].parent
     if parent == base_frame:
         return track
     pose = RecordedFrames(bag, [float(times[0])]).pose(base_frame, parent, float(times[0]))

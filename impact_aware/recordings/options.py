@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -10,11 +11,11 @@ from typing import Any
 
 from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
 from impact_aware.detection.registry import DETECTORS
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, UnknownNameError, one_reason
 from impact_aware.estimation.registry import BOTH_SIDES, OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.parameters import described, shared
-from impact_aware.recordings.labels import label_of
+from impact_aware.resources import read_mapping
 from impact_aware.robot import INERTIA_CHOICES
 from impact_aware.tables.options import ColumnMap, TableOptions
 
@@ -132,3 +133,31 @@ class AnalysisOptions(ContactOptions, ObjectOptions):
         """Every option in types that JSON knows."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
         return plain
+
+
+def load_labels(path: Path) -> dict[str, str]:
+    """Labels by recording name, from YAML (`name: label`) or CSV (`name,label` rows).
+
+    Raises:
+        InvalidInputError: No such file, or another content.
+    """
+    try:
+        if path.suffix == ".csv":
+            with open(path, newline="", encoding="utf-8-sig") as file:
+                rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(map(str.strip, row))]
+            if any(len(row) < 2 for row in rows):
+                raise InvalidInputError("labels", str(path), "two columns: recording, label")
+            return {row[0]: row[1] for row in rows}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInputError("labels", str(path), f"a readable YAML or CSV file ({one_reason(error)})") from error
+    return {str(name): str(label) for name, label in read_mapping("labels", path).items()}
+
+
+def label_of(file: Path, labels: dict[str, str] | None) -> str | None:
+    """The label of a recording: by its path, its name, or its name without the ending; None without one."""
+    if labels is None:
+        return None
+    for name in (str(file), file.name, file.stem):
+        if name in labels:
+            return labels[name]
+    return None

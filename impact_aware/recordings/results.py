@@ -14,7 +14,7 @@ from impact_aware.arrays import Array
 from impact_aware.detection.impact_watch import CONTACT, CONTACT_LOST, SECOND_CONTACT
 from impact_aware.estimation.metrics import absolute_error
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
+from impact_aware.recordings.ablation import AblationGroup, AblationRow
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from impact_aware.recordings.ablation_results import AblationGroup
+from impact_aware.recordings.ablation import AblationGroup
 
 ESSENTIAL = 1.0
 """Difference of two errors from which on it counts, deg/s (Rey Arias 2024, IV-B)."""

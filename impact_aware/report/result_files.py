@@ -13,7 +13,7 @@ import numpy as np
 
 from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
+from impact_aware.recordings.ablation import AblationGroup, AblationRow
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.limitations import Limitation, limitations
 from impact_aware.recordings.object_hit import ObjectHit

@@ -13,7 +13,7 @@ from impact_aware.cli.main import main
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation.identification import Identification
 from impact_aware.estimation.trials import ImpactTrial
-from impact_aware.recordings.ablation_results import AblationGroup
+from impact_aware.recordings.ablation import AblationGroup
 from impact_aware.recordings.results import OtherEvent
 from impact_aware.robot import RobotModel
 from test.support.hand_made import make_analysis, make_impact

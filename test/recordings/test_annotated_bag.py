@@ -20,7 +20,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.messages.impact_event import CAUSES
 from impact_aware.recordings.annotated_bag import AnnotatedBagError, write_annotated
-from impact_aware.recordings.link_transforms import LinkTransforms
+from impact_aware.recordings.annotations import LinkTransforms
 from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.robot import RobotModel
 

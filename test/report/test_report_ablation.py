@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from impact_aware.recordings.ablation_results import AblationGroup
+from impact_aware.recordings.ablation import AblationGroup
 from impact_aware.report.ablation import ablation_tables
 
 

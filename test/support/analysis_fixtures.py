@@ -9,7 +9,7 @@ import pytest
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation.estimate import estimate
 from impact_aware.impact.predictor import predict
-from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
+from impact_aware.recordings.ablation import AblationGroup, AblationRow
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import (
     Analysis,

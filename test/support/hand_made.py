@@ -9,7 +9,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.impact.contact_impulse import LocalImpulse
 from impact_aware.impact.contact_space import ContactSpace
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.recordings.ablation_results import AblationRow
+from impact_aware.recordings.ablation import AblationRow
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import (
     Analysis,

@@ -29,7 +29,7 @@ from hand_made_run import recording
 from impact_aware.estimation.contact_point import ContactPointFit
 from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.json_text import json_text
-from impact_aware.recordings.ablation_results import AblationGroup
+from impact_aware.recordings.ablation import AblationGroup
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.recordings.results import Analysis, OtherEvent
