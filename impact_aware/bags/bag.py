@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rosbags.typesys import Stores, get_typestore
@@ -67,9 +66,7 @@ class Bag:
                 self.counts[topic] = self.counts.get(topic, 0) + count
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Close the recording."""
         self._stack.close()
 
@@ -137,9 +134,12 @@ class Bag:
         for file in found.files:
             kind = McapPart if file.suffix == ".mcap" else SqlitePart
             try:
-                self._parts.append(self._stack.enter_context(kind(file, packed_messages=found.packed_messages)))
+                part = kind(file, packed_messages=found.packed_messages)
             except BagError as error:
                 refused.append(error)
+                continue
+            self._stack.callback(part.close)
+            self._parts.append(part)
         if not self._parts:
             raise BagError(str(refused[0]).replace(str(found.files[0]), str(self.path), 1))
         self.damage = found.damage or (str(refused[0]) if refused else None)

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import quote
 
 import numpy as np
@@ -51,7 +50,7 @@ class Part(ABC):
     """
 
     def __init__(self, path: Path, *, packed_messages: bool) -> None:
-        """Nothing is read yet; `packed_messages` says that messages are compressed one by one."""
+        """Open the file; `packed_messages` says that messages are compressed one by one."""
         self.path = path
         self.topics: dict[str, str] = {}
         self.counts: dict[str, int] = {}
@@ -59,13 +58,7 @@ class Part(ABC):
         self.damage: str | None = None
         self._packed = packed_messages
 
-    def __enter__(self) -> Part:
-        """Open the file."""
-        return self
-
-    def __exit__(  # noqa: B027 - most files are opened anew for each look at them
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:  # noqa: B027 - an MCAP file is opened anew for each reading
         """Close the file."""
 
     def serialized(self, topic: str) -> Iterator[tuple[int, bytes]]:
@@ -117,17 +110,17 @@ class Part(ABC):
 class McapPart(Part):
     """An MCAP file: topics from the index at its end, or from all of it when a crash left it without."""
 
-    def __enter__(self) -> McapPart:
+    def __init__(self, path: Path, *, packed_messages: bool) -> None:
         """Learn the topics.
 
         Raises:
             BagError: Nothing of it can be read.
         """
+        super().__init__(path, packed_messages=packed_messages)
         if not self._read_index():
             self._walk()
         if not self.topics and self.damage:
             raise BagError(f"{self.path}: not a recording that can be read ({self.damage})")
-        return self
 
     def _blocks(self, topics: Collection[str]) -> Iterator[RawMessages]:
         scan = McapScan(self.path)
@@ -224,22 +217,20 @@ def _sqlite_reader(path: Path) -> AnyReader:
 class SqlitePart(Part):
     """A SQLite file."""
 
-    def __enter__(self) -> SqlitePart:
+    def __init__(self, path: Path, *, packed_messages: bool) -> None:
         """Open the file.
 
         Raises:
             BagError: Nothing of it can be read.
         """
+        super().__init__(path, packed_messages=packed_messages)
         self._reader = _sqlite_reader(self.path)
         self.types = self._reader.typestore
         for connection in self._reader.connections:
             self.topics[connection.topic] = connection.msgtype
             self.counts[connection.topic] = self.counts.get(connection.topic, 0) + connection.msgcount
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Close the file."""
         self._reader.close()
 

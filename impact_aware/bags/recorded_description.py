@@ -126,13 +126,16 @@ def _differences(described: RobotModel, known: RobotModel) -> list[str]:
         joint = int(np.argmax(ratio)) if ratio.max() > SAME else whole.index(True)
         moved = f"{masses[joint, 0]:.4g} kg at {known.joint_names[joint]}, the profile has {masses[joint, 1]:.4g} kg"
         found.append(f"masses or inertias, such as {moved}")
-    for name in ("lowerPositionLimit", "upperPositionLimit", "upperVelocityLimit", "upperEffortLimit"):
+    for name, what in (
+        ("lowerPositionLimit", "lower position limit"),
+        ("upperPositionLimit", "upper position limit"),
+        ("upperVelocityLimit", "velocity limit"),
+        ("upperEffortLimit", "effort limit"),
+    ):
         one, other = np.array(getattr(described.model, name)), np.array(getattr(known.model, name))
         apart = ~np.isclose(one, other, rtol=SAME, atol=1e-9)
         if apart.any():
             joint = int(np.argmax(apart))
-            words = {"l": "lower position limit", "upperP": "upper position limit", "upperV": "velocity limit"}
-            what = next((word for begin, word in words.items() if name.startswith(begin)), "effort limit")
             found.append(f"{what}, {one[joint]:.4g} at {known.joint_names[joint]}, the profile has {other[joint]:.4g}")
     return found
 

@@ -62,19 +62,21 @@ class ArmSelector:
         parts = [(batch, places) for batch in batches if (places := self._locate(batch.names)) is not None]
         if not parts:
             return None
-        if len(parts) == 1:
-            batch, places = parts[0]
-            return self._usable(
-                batch.times,
-                batch.received,
-                batch.positions[:, places],
-                None if batch.velocities is None else batch.velocities[:, places],
-                None if batch.efforts is None else batch.efforts[:, places],
-            )
-        order = np.argsort(np.concatenate([batch.rows for batch, _ in parts]), kind="stable")
-        columns = [self._together(parts, name)[order] for name in ("positions", "velocities", "efforts")]
-        received = np.concatenate([batch.received for batch, _ in parts])[order]
-        return self._usable(np.concatenate([batch.times for batch, _ in parts])[order], received, *columns)
+        samples = joined(
+            [
+                ArmSamples(
+                    batch.times,
+                    batch.positions[:, places],
+                    *(None if column is None else column[:, places] for column in (batch.velocities, batch.efforts)),
+                )
+                for batch, places in parts
+            ]
+        )
+        received = np.concatenate([batch.received for batch, _ in parts])
+        if len(parts) > 1:
+            order = np.argsort(np.concatenate([batch.rows for batch, _ in parts]), kind="stable")
+            samples, received = samples.rows(order), received[order]
+        return self._usable(samples, received)
 
     def _locate(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         if names not in self._places:
@@ -83,31 +85,19 @@ class ArmSelector:
             self._places[names] = places
         return self._places[names]
 
-    def _together(self, parts: list[tuple[JointBatch, NDArray[np.intp]]], name: str) -> Array:
-        shape = len(self.joint_names)
-        return np.concatenate(
-            [
-                np.full((len(batch.rows), shape), np.nan)
-                if getattr(batch, name) is None
-                else getattr(batch, name)[:, places]
-                for batch, places in parts
-            ]
-        )
-
-    def _usable(
-        self, times: Array, received: Array, positions: Array, velocities: Array | None, efforts: Array | None
-    ) -> ArmSamples:
+    def _usable(self, samples: ArmSamples, received: Array) -> ArmSamples:
+        times = samples.times
         self.messages += len(times)
         unstamped = ~(times > 0.0) & (received != times)
         if unstamped.any():
             self.unstamped += int(np.count_nonzero(unstamped))
-            times = np.where(unstamped, received, times)
+            samples = replace(samples, times=np.where(unstamped, received, times))
         if self._degrees:
-            positions, velocities = np.radians(positions), None if velocities is None else np.radians(velocities)
-        samples = ArmSamples(times, positions, velocities, efforts)
-        # Sums tell that all is well, which is nearly always.
-        if not np.isfinite(positions.sum() + times.sum()):
-            usable = np.asarray(np.isfinite(positions).all(axis=1) & np.isfinite(times))
+            turned = None if samples.velocities is None else np.radians(samples.velocities)
+            samples = replace(samples, positions=np.radians(samples.positions), velocities=turned)
+        # Nearly always all values are finite, which their sum shows at once.
+        if not np.isfinite(samples.positions.sum() + samples.times.sum()):
+            usable = np.asarray(np.isfinite(samples.positions).all(axis=1) & np.isfinite(samples.times))
             self.unusable += int(np.count_nonzero(~usable))
             samples = samples.rows(usable)
         return replace(samples, velocities=_known(samples.velocities), efforts=_known(samples.efforts))

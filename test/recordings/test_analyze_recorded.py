@@ -60,11 +60,6 @@ def prediction_message(robot: RobotModel, result: ImpactPrediction, time: float,
 
 
 @pytest.fixture(scope="module")
-def robot() -> RobotModel:
-    return RobotModel.from_profile("panda")
-
-
-@pytest.fixture(scope="module")
 def predicted(robot: RobotModel) -> ImpactPrediction:
     contact = Contact("tool", NORMAL, friction=FRICTION, radius=robot.tool_radius)
     before = np.linalg.pinv(robot.frame_jacobian(robot.home)[:3]) @ np.array([-0.3, 0.1, -0.2])

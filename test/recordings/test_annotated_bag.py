@@ -34,6 +34,8 @@ LATCHED = Qos(
 CONTACT_MADE, SOURCE_AT_IMPACT, SOURCE_ESTIMATE = 0, 1, 3
 """Constants of ImpactEvent and ImpactPrediction, which the reader's messages do not have."""
 
+NEW = {"/impacts", "/predicted_jumps", "/impact_markers"}
+
 EPOCH = 1_700_000_000
 """A date of today, at which a double resolves 0.2 microseconds; s."""
 
@@ -51,9 +53,12 @@ def _joint_state(stamp):
     return STORE.serialize_cdr(message, "sensor_msgs/msg/JointState")
 
 
-def make_bag(path, *, topics=("/joint_states",), extra_topic="/vendor/extra"):
+def make_bag(path, *, topics=("/joint_states",), extra_topic="/vendor/extra", plugin=StoragePlugin.MCAP, mode=None):
     """One second of joint states at 1 kHz from `EPOCH` on, a latched description and a type nobody knows."""
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+    writer = Writer(path, version=9, storage_plugin=plugin)
+    if mode is not None:
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
         _fill(writer, topics, extra_topic)
     return path
 
@@ -119,14 +124,10 @@ def copy(source, analysis, tmp_path_factory):
     return write_annotated(source, analysis, tmp_path_factory.mktemp("out") / "annotated")
 
 
-def test_originals_are_byte_identical(source, copy):
-    messages = [entry[:3] for entry in decoded(copy)]
-    new = {"/impacts", "/predicted_jumps", "/impact_markers"}
-    assert sorted(entry for entry in messages if entry[0] not in new) == content(source)
-
-
-def test_source_is_not_touched(source, copy):
+def test_originals_are_byte_identical_and_the_source_is_not_touched(source, copy):
     assert sorted(path.name for path in source.iterdir()) == ["metadata.yaml", "trial.mcap"]
+    messages = [entry[:3] for entry in decoded(copy)]
+    assert sorted(entry for entry in messages if entry[0] not in NEW) == content(source)
 
 
 def test_every_message_decodes_with_the_schema_in_the_file(copy):
@@ -308,15 +309,11 @@ def test_packed_recordings(make_analysis, tmp_path, plugin, mode):
     source = tmp_path / "packed"
     if plugin == StoragePlugin.SQLITE3 and mode == CompressionMode.STORAGE:
         mode = CompressionMode.NONE
-    writer = Writer(source, version=9, storage_plugin=plugin)
-    writer.set_compression(mode, CompressionFormat.ZSTD)
-    with writer:
-        _fill(writer, ("/joint_states",), "/vendor/extra")
+    make_bag(source, plugin=plugin, mode=mode)
     analysis = make_analysis({"": [EPOCH + 0.3]}, file=source)
     messages = decoded(write_annotated(source, analysis, tmp_path / "out"))
-    new = {"/impacts", "/predicted_jumps", "/impact_markers"}
-    assert sorted(entry[:3] for entry in messages if entry[0] not in new) == content(source)
-    assert sum(entry[0] in new for entry in messages) == 3
+    assert sorted(entry[:3] for entry in messages if entry[0] not in NEW) == content(source)
+    assert sum(entry[0] in NEW for entry in messages) == 3
 
 
 def test_a_single_file_and_one_without_index(source, analysis, tmp_path):
@@ -357,17 +354,13 @@ def test_a_single_file_and_one_without_index(source, analysis, tmp_path):
 
 @pytest.mark.parametrize("mode", [CompressionMode.NONE, CompressionMode.STORAGE])
 def test_a_chunk_without_its_end_is_copied_as_far_as_it_goes(make_analysis, tmp_path, mode):
-    writer = Writer(tmp_path / "whole", version=9, storage_plugin=StoragePlugin.MCAP)
-    writer.set_compression(mode, CompressionFormat.ZSTD)
-    with writer:
-        _fill(writer, ("/joint_states",), "/vendor/extra")
+    make_bag(tmp_path / "whole", mode=mode)
     # All messages of this recording are in one chunk.
     packed = (tmp_path / "whole" / "whole.mcap").read_bytes()
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(packed[: len(packed) // 2])
     file = write_annotated(cut, make_analysis({"": [EPOCH + 0.1]}, file=cut), tmp_path / "out")
-    new = {"/impacts", "/predicted_jumps", "/impact_markers"}
-    copied = [entry[:3] for entry in decoded(file) if entry[0] not in new]
+    copied = [entry[:3] for entry in decoded(file) if entry[0] not in NEW]
     assert 100 < len(copied) < 1011
     assert set(copied) <= set(content(tmp_path / "whole"))
 

@@ -9,15 +9,9 @@ from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.recordings.approach import possible_contacts, separation
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.impact_finder import Find
-from impact_aware.robot import RobotModel
 
 TIME = 5.0
 ALONG = np.array([0.6, 0.0, -0.8])
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def samples(robot, speed):

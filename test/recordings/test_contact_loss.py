@@ -17,11 +17,6 @@ NORMAL = np.array([0.6, 0.0, 0.8])
 HIT = 5.0
 
 
-@pytest.fixture(scope="module")
-def robot() -> RobotModel:
-    return RobotModel.from_profile("panda")
-
-
 def hit(robot: RobotModel, turns_back: float, period: float = 5e-3, predicted: bool = True):
     """At 0.3 m/s into a surface, then slowly on into it, and from `turns_back` s after the impact away at 0.2 m/s."""
     away = np.linalg.pinv(robot.frame_jacobian(robot.home)[:3]) @ NORMAL

@@ -62,11 +62,6 @@ class Recorded:
     impacts: tuple[Truth, ...]
 
 
-@pytest.fixture(scope="module")
-def robot() -> RobotModel:
-    return RobotModel.from_profile("panda")
-
-
 def record(robot: RobotModel, seed: int, seconds: float = 6.0, *, spoilt: bool = True) -> Recorded:
     """A swinging arm that hits a horizontal plane about once a second while its tool goes down.
 

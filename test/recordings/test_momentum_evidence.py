@@ -24,11 +24,6 @@ NORMAL = np.array([0.2, -0.5, 0.84])
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def robot() -> RobotModel:
-    return RobotModel.from_profile(load_profile("panda"))
-
-
 def first_jump(robot: RobotModel) -> Array:
     """Of the links by an impulse along the normal, 0.6 rad/s of the fastest joint."""
     jump = np.linalg.solve(robot.mass_matrix(robot.home, "M"), robot.frame_jacobian(robot.home)[:3].T @ NORMAL)

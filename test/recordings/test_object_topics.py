@@ -111,3 +111,14 @@ def test_a_topic_that_is_no_track_is_refused(tmp_path):
     with pytest.raises(BagError, match="of type geometry_msgs/msg/PointStamped, and no track of an object is read"):
         track(path, "box")
     assert track(path) is None
+
+
+def test_a_topic_of_the_very_name_comes_before_one_that_ends_in_it(tmp_path):
+    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        for topic in ("/left/tf", "tf"):
+            connection = writer.add_connection(topic, "geometry_msgs/msg/PoseStamped", typestore=STORE)
+            content = message("geometry_msgs/msg/PoseStamped", TIMES[0], PLACES[0], SPEEDS[0])
+            writer.write(connection, 1, bytes(STORE.serialize_cdr(content, "geometry_msgs/msg/PoseStamped")))
+    with Bag(tmp_path / "bag") as bag:
+        assert bag.topic_named("tf") == "tf" and bag.topic_named("left/tf") == "/left/tf"
+        assert [time for time, _ in bag.messages("tf")] == [1e-9]

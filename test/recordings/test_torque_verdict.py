@@ -19,12 +19,6 @@ from impact_aware.recordings.impact_finder import ImpactFinder
 from impact_aware.recordings.results import CONTACTS
 from impact_aware.recordings.torque_verdict import ask_torques
 from impact_aware.robot import RobotModel
-from impact_aware.robot.profile import load_profile
-
-
-@pytest.fixture(scope="module")
-def robot() -> RobotModel:
-    return RobotModel.from_profile(load_profile("panda"))
 
 
 def finder_of(robot: RobotModel, positions: Array, efforts: Array | None) -> ImpactFinder:
