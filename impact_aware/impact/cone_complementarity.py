@@ -7,8 +7,10 @@ For m contacts with impulses p_k in their Coulomb cones K_k, velocities after v 
 states Signorini's law (pushes only, does not come closer) and Coulomb's (opposes the slip that is left) at once.
 Pinocchio's ADMM solver comes near the answer, contacts scaled alike, and a semismooth Newton method on Alart and
 Curnier's form of the problem ends it, however unlike the contacts' mobilities are. Redundant contacts, such as the four
-corners of a patch, leave the impulse undetermined though the motion is not: ADMM then gets a very slightly compliant
-matrix, whose limit is the impulse of least norm. A body that is jammed among many contacts can keep both from the
+corners of a patch, leave the impulse undetermined: ADMM then gets a very slightly compliant matrix, whose limit is the
+impulse of least norm. With friction the velocities need not be determined either: corners that slide can share a push
+in many ways, and a body may be jammed or slip. One solution is given, without a search for others.
+A body that is jammed among many contacts can keep both from the
 answer; it is then followed from compliant contacts, whose problem is easy, to rigid ones.
 """
 

@@ -49,8 +49,8 @@ class SimultaneousPrediction(NamedTuple):
         contact_velocity_before: (m, 3) Of `body` relative to `other`, m/s.
         contact_velocity_after: (m, 3).
         energy_loss: Of all bodies together, J.
-        degenerate: Whether redundant or singular contacts left the impulses undetermined, so that they are the ones of
-            least norm; the velocities are determined all the same.
+        degenerate: Whether redundant or singular contacts left the impulses undetermined, so that they are near those
+            of least norm. With friction other velocities can then obey the same laws, in a jam very different ones.
         rank: Of the Delassus matrix, at most 3 m.
         residual: Of the contact laws, relative to the speed and impulse of the problem: 1e-9 and more where the solver
             found no solution and what it came to, in the cones and without gain of energy, stands for it.
