@@ -30,6 +30,7 @@ SCHEMA, CHANNEL, MESSAGE, CHUNK = 0x03, 0x04, 0x05, 0x06
 
 _FOOTER, _DATA_END = 0x02, 0x0F
 _RECORD = struct.Struct("<BQ")
+_RECORD_HEADS = np.dtype([("kind", "u1"), ("size", "<u8")])
 _CHUNK_HEADER = struct.Struct("<QQQII")
 _MESSAGE_HEADER = struct.Struct("<HIQQ")
 _HEADS = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("published", "<u8")])
@@ -164,20 +165,19 @@ class McapScan:
 
     def _places(self, data: bytes, begin: int) -> tuple[Integers, Integers, Integers]:
         """Kind, place and size of the records in the block that lies at byte `begin` of the file."""
-        kinds, places, sizes = [], [], []
-        position, end, head = 0, len(data), _RECORD.unpack_from
+        begins, position, end = [], 0, len(data)
+        head, least = _RECORD.unpack_from, _MESSAGE_HEADER.size
         while position + 9 <= end:
             kind, size = head(data, position)
-            position += 9
-            if kind == 0 or position + size > end or (kind == MESSAGE and size < _MESSAGE_HEADER.size):
+            following = position + 9 + size
+            if following > end or kind == 0 or (size < least and kind == MESSAGE):
                 self._note(f"has damaged records in the chunk at byte {begin}, which were left out")
                 break
-            kinds.append(kind)
-            places.append(position)
-            sizes.append(size)
-            position += size
-        columns = (np.array(column, dtype=np.int64) for column in (kinds, places, sizes))
-        return next(columns), next(columns), next(columns)
+            begins.append(position)
+            position = following
+        places = np.array(begins, dtype=np.int64)
+        heads = np.frombuffer(data, dtype=np.uint8)[places[:, None] + np.arange(9)].view(_RECORD_HEADS).reshape(-1)
+        return heads["kind"].astype(np.int64), places + 9, heads["size"].astype(np.int64)
 
     def _learn(self, data: bytes, kinds: Integers, places: Integers, sizes: Integers) -> None:
         for row in np.flatnonzero((kinds == SCHEMA) | (kinds == CHANNEL)).tolist():
