@@ -15,7 +15,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 PRINTED = {
     "predict_a_jump.py": r"slide|stick",
-    "palm_on_a_box.py": r"box: \[0\.2\d+",
+    "palm_on_a_box.py": r"box: \[ ?0\.2\d+",
     "analyze_a_recording.py": r"contact at 0\.99",
     "evaluate_a_field.py": r"velocity at the impact \[ ?-?0\. +-0\.5 +-?0\. *\] m/s",
     "control_in_a_loop.py": r"post, the box is 0\.0[0-2]\d m from its goal",
