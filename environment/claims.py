@@ -163,7 +163,7 @@ CLAIMS: dict[str, Claim] = {
     "bag": Claim(
         "performance",
         "bench bag",
-        _rooms("recordings", "detection", "estimation"),
+        _rooms("bags", "recordings", "detection", "estimation"),
         RATIOS,
         ratios(
             ("reading, messages/s", "read_messages_per_second", *_RAW, "ratio_read_to_raw", ""),
@@ -173,7 +173,7 @@ CLAIMS: dict[str, Claim] = {
     "knocks": Claim(
         "performance",
         "bench bag --messages 1000",
-        _rooms("recordings", "detection", "estimation"),
+        _rooms("bags", "recordings", "detection", "estimation"),
         ("figure", "measured", "aim"),
         values(
             ("analysis of 25 s at 200 Hz with 58 knocks, s of processor time", "knocks_processor_seconds", "<= 3"),
@@ -225,7 +225,7 @@ CLAIMS: dict[str, Claim] = {
     "recordings": Claim(
         "detection",
         "bench recordings",
-        _rooms("detection", "estimation", "recordings"),
+        _rooms("bags", "detection", "estimation", "recordings"),
         ("rate, Hz", "contacts", "found", "false contacts", "time error p95, ms", "jump within 2 s.e.", "cause right"),
         each(
             "rates",
