@@ -58,8 +58,8 @@ class KinkTrial:
             refine: Whether the time is refined over all sizes of the model's parts.
         """
         found, model = replace(self.by_joints, sure=sure), self.model
-        # The momentum separates weak jumps from the oscillation after an earlier jump; first jumps show without it.
-        if momentum is not None and sure == AGAIN:
+        # Without torques the momentum separates weak jumps from the oscillation after an earlier jump only.
+        if momentum is not None and (sure == AGAIN or (momentum.has_torques and found.gain > 0.0)):
             explained, freed = self._explained(momentum)
             found = replace(found, explained=explained, driven=bool(freed.pushes.any()))
             model = model if found.strongest is found.branches else freed

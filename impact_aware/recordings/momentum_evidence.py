@@ -59,9 +59,14 @@ class MomentumEvidence:
         self._robot = robot
         self._noise: Array | None = None
 
+    @property
+    def has_torques(self) -> bool:
+        """Whether torques were measured."""
+        return self._noise is not None
+
     def explains(self, samples: Samples) -> bool:
         """Whether torques were measured at all of these samples."""
-        return self._noise is not None and bool(np.isfinite(samples.efforts).all())
+        return self.has_torques and bool(np.isfinite(samples.efforts).all())
 
     def know(self, samples: Samples) -> Samples:
         """Find the noise of the torques in samples; the same without single torques that are wrong."""

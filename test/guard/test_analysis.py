@@ -18,7 +18,7 @@ MOST_CALLS = 24_000
 MOST_TESTS_PER_KNOCK = 5
 """Tests by likelihoods per knock: some of the oscillation after it are tested as well, again where a window changes."""
 
-MOST_COVARIANCES_PER_KNOCK = 20_000
+MOST_COVARIANCES_PER_KNOCK = 28_000
 """Covariances that are factorised per knock where torques are measured: likelihoods of joints and of the momentum."""
 
 

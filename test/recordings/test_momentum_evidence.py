@@ -64,13 +64,13 @@ def jumps(robot: RobotModel, times: Array, positions: Array, efforts: Array | No
     return [branches.time for branches in told(robot, times, positions, efforts)]
 
 
-@pytest.mark.parametrize("share", [0.5, 1.5])
-def test_the_jump_is_that_of_the_joints(robot: RobotModel, share: float) -> None:
-    """Found as one of the momentum's components amid ringing, given as one of the velocities of the joints."""
-    _, second = told(robot, *recorded(robot, share))
-    true = share * first_jump(robot)
-    assert (np.abs(second.jump - true) < 3.0 * second.jump_std + 0.05).all()
-    assert np.abs(second.jump - true).max() < 0.2 * np.abs(true).max() and second.jump_std.max() < 0.15
+def test_the_jump_is_that_of_the_joints(robot: RobotModel) -> None:
+    """Found as one of the momentum's components, told as one of the velocities of the joints."""
+    (first,) = told(robot, *recorded(robot, 0.0))
+    true = first_jump(robot)
+    # The springs take some of it within the contact's time.
+    assert (np.abs(first.jump - true) < 3.0 * first.jump_std + 0.05).all()
+    assert np.abs(first.jump - true).max() < 0.2 * np.abs(true).max() and first.jump_std.max() < 0.15
 
 
 def test_torques_show_a_weak_second_hit_that_ringing_hides(robot: RobotModel) -> None:
@@ -116,8 +116,7 @@ def test_torques_that_say_something_else_do_no_harm(robot: RobotModel, fault: st
 def test_zeros_are_no_torques(robot: RobotModel) -> None:
     times, positions, efforts = recorded(robot, 0.3)
     evidence = MomentumEvidence(robot)
-    measured, zeros = (Samples(times, positions, each, 0.0 * times) for each in (efforts, np.zeros_like(efforts)))
-    evidence.know(measured)
-    assert evidence.explains(measured)
-    evidence.know(zeros)
-    assert not evidence.explains(zeros)
+    evidence.know(Samples(times, positions, efforts, np.zeros_like(times)))
+    assert evidence.has_torques
+    evidence.know(Samples(times, positions, np.zeros_like(efforts), np.zeros_like(times)))
+    assert not evidence.has_torques
