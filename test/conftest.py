@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("analysis_fixtures", "controller_bench", "launch_started", "node_fixtures", "node_harness")
+pytest_plugins = ("analysis_fixtures", "node_harness", "controller_bench", "launch_started", "node_fixtures")
 
 # No deadline of an example: a busy machine would break it.
 settings.register_profile("repeatable", derandomize=True, deadline=None)

@@ -85,7 +85,7 @@ def _strict(source: ColumnFile, path: Path, robot: RobotModel, chosen: bool) -> 
             raise InvalidInputError(_FIELD, f"{len(source.widths)} columns without names in {path}", expected)
         return [tuple(range(n)), tuple(range(n, 2 * n))]
     missing = next((name for kind in names for name in kind if name not in source.widths), None)
-    expected = f"one of each of {names[0][0]} .. {names[1][-1]}, or arrays q and dq"
+    expected = f"one of each of {names[0][0]} .. {names[1][-1]}, or arrays q and dq; --columns names others"
     raise InvalidInputError(_FIELD, f"no column {missing} in {path}", expected)
 
 

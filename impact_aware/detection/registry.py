@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -61,9 +62,18 @@ def make_detector(name: str, joint_count: int, **parameters: Any) -> ImpactDetec
         if parameters.get(key) is None:
             raise InvalidInputError(f"parameter {key} of detector {name}", None, "to be given")
     others = {key: parameters.pop(key) for key in (*needs, *OPTIONS.get(name, ())) if key in parameters}
+    detector: ImpactDetector = DETECTORS[name](joint_count, detector_parameters(name, parameters), **others)
+    return detector
+
+
+def detector_parameters(name: str, given: Mapping[str, Any]) -> Any:
+    """Parameters of the detector of a name, checked; the rest keeps its defaults.
+
+    Raises:
+        InvalidInputError: No such parameter, or a value out of range.
+    """
     known = tuple(field.name for field in fields(PARAMETERS[name]))
-    for key in parameters:
+    for key in given:
         if key not in known:
             raise InvalidInputError(f"parameter of detector {name}", repr(key), "one of " + ", ".join(known))
-    detector: ImpactDetector = DETECTORS[name](joint_count, PARAMETERS[name](**parameters), **others)
-    return detector
+    return PARAMETERS[name](**given)

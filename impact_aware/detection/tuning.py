@@ -20,7 +20,7 @@ from impact_aware.detection.events import Array, Recording, Signal
 from impact_aware.detection.momentum_observer import MomentumObserverParameters
 from impact_aware.detection.motion_window import GRID_TOLERANCE
 from impact_aware.detection.prediction_bound import detection_bound
-from impact_aware.detection.registry import make_detector
+from impact_aware.detection.registry import PARAMETERS, detector_parameters, make_detector
 from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_mapping
@@ -165,14 +165,17 @@ def load_parameters(path: str | Path, detector: str) -> dict[str, Any]:
         detector: Name of the detector that they are for.
 
     Raises:
-        InvalidInputError: No such file, not a tuning, or the tuning of another detector.
+        InvalidInputError: No such file, not a tuning, the tuning of another detector, or a parameter that it hasn't.
     """
     content = read_mapping("tuning", Path(path))
     if not isinstance(content.get("parameters"), dict):
         raise InvalidInputError("tuning", str(path), "a file of impact-aware tune-detector, with an entry 'parameters'")
     if content.get("detector") != detector:
         raise InvalidInputError("tuning", f"{path}, made for {content.get('detector')}", f"one made for {detector}")
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in content["parameters"].items()}
+    found = {key: tuple(value) if isinstance(value, list) else value for key, value in content["parameters"].items()}
+    if detector in PARAMETERS:
+        detector_parameters(detector, found)
+    return found
 
 
 def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording) -> Array:

@@ -21,6 +21,8 @@ def test_parameters_come_back_and_make_a_detector(tmp_path):
         ("- 1\n", "mapping"),
         ("detector: adaptive_window\n", "parameters"),
         ("a: [", "valid YAML"),
+        ("detector: adaptive_window\nparameters: {source: velocity}\n", "'source', expected one of"),
+        ("detector: adaptive_window\nparameters: {encoder_resolution: -1.0}\n", "encoder_resolution: got -1.0"),
     ],
 )
 def test_what_is_no_tuning_is_refused(tmp_path, content, word):
