@@ -82,7 +82,10 @@ def test_a_rewritten_export_leaves_the_installers_copy_alone(tmp_path: Path, mon
     cached.write_text("/opt/python/cp311-cp311/include/python3.11")
     export.hardlink_to(cached)
     (tmp_path / "venv" / "bin").mkdir()
-    (tmp_path / "venv" / "bin" / "python").symlink_to(sys.executable)
+    # A script, because a link to an interpreter has not the packages of the environment that it is in.
+    python = tmp_path / "venv" / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
     wheels.point_exports_at(tmp_path / "venv")
     assert cached.read_text() == "/opt/python/cp311-cp311/include/python3.11"
     assert "/opt/python" not in export.read_text() and export.read_text().endswith(f"python{sys.version_info.major}.11")
