@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -68,6 +69,9 @@ def record(name: str, options: list[str], root: Path = ROOT) -> None:
     claim = CLAIMS[name]
     words = ["impact-aware", *shlex.split(claim.command), *options, "--json"]
     around = circumstances(claim.rooms, root)
+    if "--out" in words:
+        # A campaign whose folder is there would go on, and show runs of older code.
+        shutil.rmtree(root / words[words.index("--out") + 1], ignore_errors=True)
     print(f"[figures] {shlex.join(words)}", flush=True)
     answer = subprocess.run(words, stdout=subprocess.PIPE, text=True, cwd=root)
     if answer.returncode not in (0, 1) or not answer.stdout.strip():

@@ -84,6 +84,13 @@ def test_what_is_recorded_is_what_the_page_shows(clone: Path) -> None:
     assert figures.with_figures(text.replace("12.3", "9.9"), clone) == text
 
 
+def test_results_of_older_code_are_no_part_of_a_measurement(clone: Path) -> None:
+    old = clone / "results" / "map"
+    old.mkdir(parents=True)
+    figures.record("predict", ["--out", "results/map"], root=clone)
+    assert not old.exists()
+
+
 def test_figures_are_old_when_what_they_measure_has_changed(clone: Path) -> None:
     assert figures.age("predict", clone) == "never recorded"
     figures.record("predict", [], root=clone)
