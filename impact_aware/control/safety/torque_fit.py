@@ -183,8 +183,7 @@ class TorqueFit:
         joint, self.astray = int(np.abs(excess).argmax()), True
         return (
             f"{names[joint]} does not follow its commands: it measures {(excess * tolerance)[joint]:+.3g} N m over "
-            "the command; likely cause: another order of the joints in the arm's controller, another controller, or "
-            "something that the arm touches"
+            "the command; likely cause: another order of the joints in the arm's controller, or another controller"
         )
 
 
