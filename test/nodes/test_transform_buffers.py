@@ -135,6 +135,9 @@ def test_a_clock_that_went_back_begins_anew_with_the_static_frames_kept(both):
         assert time == pytest.approx(then, abs=1e-6)
         np.testing.assert_allclose(pose.translation, [9.0, 0.1, 0.05], atol=1e-9)
         buffer.pose("world", "base", NOW)
+    # Not seen since: tf2 has no time in common.
+    with pytest.raises(FrameError):
+        both[1].pose("base", "wrist", then)
 
 
 @with_tf2

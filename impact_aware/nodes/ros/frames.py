@@ -167,9 +167,16 @@ class Tf2Buffer:
         try:
             transform = self._buffer.lookup_transform_core(base, frame, moment).transform
         except tf2_ros.TransformException as error:
-            future = moment > self._buffer.get_latest_common_time(base, frame)
-            raise (FutureError if future else FrameError)(one_line(str(error))) from error
+            refusal = FutureError if self._is_later(moment, base, frame) else FrameError
+            raise refusal(one_line(str(error))) from error
         return checked_pose(vector(transform.translation), quaternion(transform.rotation), "transform")
+
+    def _is_later(self, moment: Time, base: str, frame: str) -> bool:
+        """Whether a time is after the latest that all frames between two know; not where they have none in common."""
+        try:
+            return bool(moment > self._buffer.get_latest_common_time(base, frame))
+        except tf2_ros.TransformException:
+            return False
 
     def latest(self, base: str, frame: str) -> tuple[pin.SE3, float]:
         """The pose at the latest time that all frames between them know, and that time, s; 0 where none of them moves.
