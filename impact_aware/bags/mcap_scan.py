@@ -152,7 +152,7 @@ class McapScan:
         start = _CHUNK_HEADER.size + name_length + 8
         compression = body[_CHUNK_HEADER.size : _CHUNK_HEADER.size + name_length].decode(errors="replace")
         try:
-            # The size in the chunk's header is believed only as far as it is usual.
+            # The size in the chunk's header may be wrong: a usual size bounds it.
             records = decompress(body[start:], compression, min(size, LARGEST_CHUNK))
             if whole and len(records) != size:
                 raise ValueError(f"{len(records)} bytes, where {size} are expected")

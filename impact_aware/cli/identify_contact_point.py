@@ -266,7 +266,7 @@ def _nearest(found: list[AnalyzedImpact], time: float) -> AnalyzedImpact | None:
 
 
 def _surface_as_text(fit: dict[str, Any]) -> list[str]:
-    """The lines for people; a figure that the jumps don't tell is not shown."""
+    """Text of the result; values that the jumps don't determine are left out."""
     lines = []
     if 0.0 < fit["offset_error"] <= TELLING:
         shown = " ".join(f"{value:.4f}" for value in fit["offset"])
@@ -287,7 +287,7 @@ def _surface_as_text(fit: dict[str, Any]) -> list[str]:
 
 
 def _surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) -> list[str]:
-    """Why something is not told, and what was assumed."""
+    """Notes on values that are left out, and on assumptions."""
     notes = []
     slides = "slide" in fit.modes
     if "normal" in fit.fitted and not fit.normal_told:

@@ -30,7 +30,7 @@ WATCHED = ("joint_states", "impacts", "predicted_jumps")
 """Topics of each arm, besides its commands', on which silence would not be detected until it is too late."""
 
 ASK_PERIOD = 2.0
-"""Wall time after which a controller is asked again, s: it may have been started anew with other parameters."""
+"""Wall time after which a controller's parameters are requested again, s: it may have restarted with others."""
 
 
 class ArmConnections:

@@ -1,4 +1,4 @@
-"""Where the object is: its poses in any frame, placed in the base frame, judged, and followed if they are good."""
+"""Poses of the object: transformed to the base frame, checked, and passed on when they are plausible."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AHEAD = 0.02
 """By how much a stamp may be in the future, s: clocks never agree quite."""
 
 OTHER_CLOCK = 86400.0
-"""A stamp farther from the present time is by another clock, s, as a simulator's or a recording's: it is not judged."""
+"""Difference from the present time, s, beyond which a stamp is of another clock (simulator, recording): no age is checked."""
 
 MOST_WAITING = 20
 """Poses that wait for TF of their time."""

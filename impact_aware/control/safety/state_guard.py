@@ -186,7 +186,7 @@ class StateGuard:
         Args:
             q: (n,) rad.
             dq: (n,) rad/s.
-            forces: (arms,) Estimated contact force at each tool, N; not judged when None.
+            forces: (arms,) Estimated contact force at each tool, N; not checked when None.
         """
         row = first_limit(q, dq, self._lower, self._upper, self._velocity, self._half_inverse)
         if row >= 0:
