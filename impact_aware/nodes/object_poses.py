@@ -40,7 +40,7 @@ AHEAD = 0.02
 """By how much a stamp may be in the future, s: clocks never agree quite."""
 
 OTHER_CLOCK = 86400.0
-"""Difference from the present time, s, beyond which a stamp is of another clock (simulator, recording): no age is checked."""
+"""Difference from the present time, s, beyond which a stamp is of another clock, whose age is not checked."""
 
 MOST_WAITING = 20
 """Poses that wait for TF of their time."""
