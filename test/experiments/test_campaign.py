@@ -16,11 +16,12 @@ from impact_aware.experiments.campaign import (
     run_setup,
     simulate,
 )
-from impact_aware.experiments.campaign_plan import plan
+from impact_aware.experiments.campaign_plan import campaign_task, plan
 from impact_aware.experiments.campaign_store import CampaignStore, execute
 from impact_aware.experiments.random_setup import RandomSetup, plan_random
 from impact_aware.experiments.run_figures import cause_class
 from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.task import load_task
 
 NOISE = Disturbances()
 OPTIONS = RunOptions()
@@ -63,10 +64,24 @@ def test_controllers_meet_the_same_world_and_repeats_another():
 
 
 def test_disturbances_have_the_stated_spread():
-    factors = [episode_settings(s)[0].truth.mass_factor for s in plan("hit-and-push", 20, ["proposed"])]
-    # 300 draws: the standard deviation of a standard deviation is 1 / sqrt(600) = 4 %.
-    assert np.std(factors) == pytest.approx(NOISE.mass, rel=0.2)
-    assert np.mean(factors) == pytest.approx(1.0, abs=4 * NOISE.mass / np.sqrt(300))
+    truths = [episode_settings(s)[0].truth for s in plan("hit-and-push", 20, ["proposed"])]
+    for name, spread in (("mass", NOISE.mass), ("friction_table", NOISE.friction), ("friction_tool", NOISE.friction)):
+        factors = [getattr(truth, f"{name}_factor") for truth in truths]
+        # 300 draws: the standard deviation of a standard deviation is 1 / sqrt(600) = 4 %.
+        assert np.std(factors) == pytest.approx(spread, rel=0.2)
+        assert np.mean(factors) == pytest.approx(1.0, abs=4 * spread / np.sqrt(300))
+
+
+@pytest.mark.parametrize("name", ["hit-and-push", "dual-arm-grab"])
+def test_a_displaced_object_is_closer_to_the_first_arm(name):
+    exact = RunOptions(disturbances=Disturbances(position=0.0, yaw=0.0))
+    displaced = [setup for setup in plan(name, 1, ["proposed"]) if setup.displacement > 0.0]
+    arm = load_task(campaign_task(name).task).arms[0]
+    for setup in displaced:
+        x, y, z = episode_settings(setup, exact)[0].truth.displacement
+        assert (x, z) == (0.0, 0.0) and abs(y) == pytest.approx(setup.displacement)
+        assert y * arm.impact_velocity[1] < 0.0
+    assert displaced
 
 
 @pytest.mark.slow

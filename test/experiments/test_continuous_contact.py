@@ -44,6 +44,14 @@ def test_without_friction_it_is_the_frictionless_map(panda):
     assert relative(after, exact, dq) < 1e-3
 
 
+def test_compression_ends_where_the_normal_velocity_is_zero(panda):
+    q, dq, contact = case(panda, 2, friction=0.0)
+    after = continuous_impact(panda, q, dq, contact, ContinuousContactSettings(steps=10))
+    before, normal = ((contact_jacobian(panda, q, contact) @ velocity)[2] for velocity in (dq, after))
+    # The last step is cut where its velocity crosses zero; a whole one would leave up to a sixth of the approach.
+    assert abs(normal) < 1e-4 * abs(before)
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("restitution", [0.0, 0.6])
 def test_exact_coulomb_map_is_the_limit(panda, seed, restitution):

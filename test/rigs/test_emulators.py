@@ -275,3 +275,12 @@ def test_a_late_command_is_told_also_when_others_came_after_it():
     for _ in range(LATE):
         record.written()
     assert record.held_late == record.held == LATE + 1
+
+
+@pytest.mark.parametrize(("updates", "held_late"), [(5, 0), (6, 5)])
+def test_a_command_is_late_from_the_fifth_update_without_a_new_one(updates, held_late):
+    record = CommandRecord(1)
+    record.note(np.array([1.0]))
+    for _ in range(updates):
+        record.written()
+    assert record.held_late == held_late
