@@ -11,10 +11,9 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from impact_aware.bringup.connections import connected
 from impact_aware.bringup.graph import PACKAGE, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
-from impact_aware.bringup.node_spec import ALL, NONE, ONLY_WATCHERS, NodeSpec, in_one_process
+from impact_aware.bringup.node_spec import ALL, NONE, ONLY_WATCHERS, NodeSpec, in_one_process, with_companions
 from impact_aware.bringup.urgency import IN_THE_LOOP, checked_priority, leaves_room, simulated_period, urgent
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import load_profile
@@ -202,7 +201,7 @@ def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[L
     above = context.launch_configurations.get("ros_namespace", "").strip("/")
     name = "realtime_priority"
     priority = checked_priority(name, number(name, context.launch_configurations.get(name, "0"), int))
-    wanted = connected(urgent(select_nodes(graph, text(context, "nodes")), priority, IN_THE_LOOP), above)
+    wanted = with_companions(urgent(select_nodes(graph, text(context, "nodes")), priority, IN_THE_LOOP), above)
     processes = in_one_process(wanted, _sharing(context, graph))
     return [_group_action(context, spec) if spec.members else _node_action(spec) for spec in processes]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from impact_aware.bringup.start import EXECUTABLES
 from impact_aware.errors import InvalidInputError
 
 _ORDER = ("rs_controller", "impact_detector", "jump_predictor", "reference_field", "impact_markers")
@@ -22,6 +23,10 @@ NONE, ONLY_WATCHERS, ALL = "none", "watchers", "all"
 
 SHARING = (NONE, ONLY_WATCHERS, ALL)
 """Whose nodes share a process: nobody's, those of `WATCHERS`, or all that can."""
+
+
+BEGINNING = ("rs_controller", "sim_robot")
+"""Executables that begin a motion, the simulator in lockstep."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,25 @@ def node_of_word(word: str) -> NodeSpec:
         return NodeSpec(**fields | {"arms": tuple(fields.get("arms", ("",)))}, parameter_files=files)
     except (ValueError, TypeError, AttributeError):
         raise InvalidInputError("argument", word, "a node as JSON: executable, name, namespace, ...") from None
+
+
+def with_companions(graph: Sequence[NodeSpec], above: str = "") -> tuple[NodeSpec, ...]:
+    """Return the same nodes, those that begin a motion with the parameter `companions`: the other nodes of the graph.
+
+    Only nodes of the product report on `/readiness`; drivers and tools are not waited for. `above` is the namespace
+    that whoever starts the graph puts around all of it.
+    """
+    prefix = f"/{above}/" if above else "/"
+    names = {prefix + own.full_name for own in graph if own.executable in EXECUTABLES}
+
+    def waiting(spec: NodeSpec) -> NodeSpec:
+        others = sorted(names - {prefix + spec.full_name})
+        # ROS can't tell the type of an empty list.
+        if spec.executable not in BEGINNING or not others:
+            return spec
+        return replace(spec, parameters={**spec.parameters, "companions": others})
+
+    return tuple(map(waiting, graph))
 
 
 def in_one_process(graph: Sequence[NodeSpec], whose: str = ALL) -> tuple[NodeSpec, ...]:

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from impact_aware.bringup.connections import connected
-from impact_aware.bringup.node_spec import NONE, NodeSpec, in_one_process
+from impact_aware.bringup.node_spec import NONE, NodeSpec, in_one_process, with_companions
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.cli.output import progress
 from impact_aware.errors import ImpactAwareError
@@ -57,7 +56,7 @@ class Demo:
             # Below the loop, and before all who have no priority: it takes little, and what it misses is lost.
             recording["realtime_priority"] = 1
         recorder = NodeSpec("bag_recorder", "bag_recorder", parameters=recording)
-        self._monitor_spec, *nodes = connected((NodeSpec("run_monitor", "run_monitor"), recorder, *graph))
+        self._monitor_spec, *nodes = with_companions((NodeSpec("run_monitor", "run_monitor"), recorder, *graph))
         self._graph = tuple(nodes)
         self._specs = in_one_process(self._graph, sharing)
         holds = {own.executable: spec.full_name for spec in self._specs for own in (spec, *spec.members)}

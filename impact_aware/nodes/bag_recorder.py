@@ -22,7 +22,6 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp
 from impact_aware.nodes.ros.messages import message_class
-from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -49,9 +48,6 @@ class Settings:
     """Parameters of the node."""
 
     bag: str = described("", "folder of the bag; must not exist yet")
-    topics: list[str] = described(
-        [], "topics that will come, such as `/impacts impact_aware_msgs/msg/ImpactEvent`, with ` latched` behind"
-    )
     exclude: list[str] = described(
         ["/parameter_events", "/rosout", "/step_done", "/clock"], "topics whose names end like this are left out"
     )
@@ -72,9 +68,9 @@ class BagRecorderNode(Node):
     rest = 0.01
     stop_timeout = 4.0
 
-    def __init__(self) -> None:
-        """Open the bag and start looking for topics."""
-        super().__init__("bag_recorder")
+    def __init__(self, **ros: Any) -> None:
+        """Open the bag and start looking for topics; `ros` goes to rclpy's node."""
+        super().__init__("bag_recorder", **ros)
         self._settings = load_settings(self, Settings)
         if not self._settings.bag:
             raise InvalidInputError("parameter bag", "nothing", "a folder for the bag")
@@ -98,27 +94,10 @@ class BagRecorderNode(Node):
         self._stamp, clock = 0, self.get_clock()
         in_time_of_states = self._settings.time_of_states
         self._now = (lambda: self._stamp) if in_time_of_states else (lambda: clock.now().nanoseconds)
-        for expected in self._settings.topics:
-            self._expect(expected)
-        self._readiness = Readiness(self)
+        self._readiness = Readiness(self, records_all_but=self._settings.exclude)
         steady_timer(self, DISCOVERY_PERIOD, self._discover)
         steady_timer(self, FLUSH_PERIOD, self._flush)
         self.get_logger().info(f"recording to {path}")
-
-    def _expect(self, text: str) -> None:
-        """Subscribe to a topic that nobody publishes yet; those who will are reliable.
-
-        Raises:
-            InvalidInputError: Not a topic and a type.
-        """
-        topic, _, kind = text.partition(" ")
-        type_name, _, latched = kind.partition(" ")
-        if not topic.startswith("/") or type_name.count("/") != 2 or latched not in ("", "latched"):
-            expected = "a topic and its type, such as /impacts impact_aware_msgs/msg/ImpactEvent"
-            raise InvalidInputError("parameter topics", repr(text), expected)
-        if not topic.endswith(tuple(self._settings.exclude)):
-            self._seen.add(topic)
-            self._record(topic, type_name, [LATCHED_QOS if latched else STREAM_QOS])
 
     def _discover(self) -> None:
         for topic, types in self.get_topic_names_and_types():

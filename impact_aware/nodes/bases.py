@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from impact_aware_msgs.msg import Task as TaskMessage
 from rclpy.node import Node
 
-from impact_aware.bringup.connections import task_topics
 from impact_aware.bringup.task_parameters import own_arm
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.task import task_from_message
 from impact_aware.nodes.ros.frames import Frames
-from impact_aware.nodes.ros.qos import LATCHED_QOS
+from impact_aware.nodes.ros.qos import LATCHED_QOS, own_and_common
 from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.task import ArmTask, Task
 from impact_aware.task.arms import base_numbers
@@ -120,7 +119,7 @@ class TaskBases:
         """Listen, where they are `from_task`; `on_task` is called after each one."""
         self._node, self._from_task, self._on_task = node, from_task, on_task
         self.task: Task | None = None
-        for topic in task_topics(node.get_namespace()) if from_task else ():
+        for topic in own_and_common(node.get_namespace(), "task") if from_task else ():
             node.create_subscription(TaskMessage, topic, self._take, LATCHED_QOS)
 
     def known(self) -> bool:

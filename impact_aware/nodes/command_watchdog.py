@@ -82,9 +82,9 @@ class Settings:
 class CommandWatchdogNode(Node):
     """Looks at the commands of all arms; whatever is wrong with one stops them all."""
 
-    def __init__(self) -> None:
-        """Look for the controller manager, and wait for the first command."""
-        super().__init__("command_watchdog")
+    def __init__(self, **ros: Any) -> None:
+        """Look for the controller manager, and wait for the first command; `ros` goes to rclpy's node."""
+        super().__init__("command_watchdog", **ros)
         settings = load_settings(self, Settings)
         self.finished = False
         self._settings = settings

@@ -16,7 +16,6 @@ from impact_aware_msgs.msg import ImpactPrediction
 from impact_aware_msgs.msg import Task as TaskMessage
 from rclpy.node import Node
 
-from impact_aware.bringup.connections import task_topics
 from impact_aware.bringup.task_parameters import own_arm, own_contact
 from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, WatchEvent, WatchEventKind
 from impact_aware.detection.tuning import load_parameters
@@ -38,7 +37,7 @@ from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
+from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS, own_and_common
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -119,7 +118,7 @@ class ImpactDetectorNode(Node):
         # Listened to whether it is used or not, as the graph's connections are checked before a motion.
         self.create_subscription(ImpactPrediction, settings.expected_jumps, self._on_prediction, EVENT_QOS)
         follows = settings.base_from_task or (settings.follow_task and settings.normal)
-        for topic in task_topics(self.get_namespace()) if follows else ():
+        for topic in own_and_common(self.get_namespace(), "task") if follows else ():
             self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
         for topic in settings.other_impacts:
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)

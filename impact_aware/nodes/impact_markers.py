@@ -15,7 +15,6 @@ from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from impact_aware.bringup.connections import common_topics, field_topics
 from impact_aware.contact.geometry import vector as checked_vector
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.markers import Changes, Marker, MarkerBoard, MarkerStyle, SceneMarkers
@@ -31,7 +30,7 @@ from impact_aware.nodes.object_poses import OBJECT_QOS
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.liveness import TwinWatch
 from impact_aware.nodes.ros.messages import ROS, message_class
-from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
+from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS, own_and_common
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -129,10 +128,10 @@ class ImpactMarkersNode(Node):
         # Without a lease: a player of recordings offers none.
         self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
-        for topic in common_topics(namespace):
+        for topic in own_and_common(namespace, "common_jumps")[1:]:
             self.create_subscription(ImpactPrediction, topic, self._on_common, STREAM_QOS)
         self.create_subscription(ImpactEvent, "impacts", self._on_event, STREAM_QOS)
-        for topic in field_topics(namespace):
+        for topic in own_and_common(namespace, "reference_field"):
             self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_QOS)
         kind = message_class(TYPES[settings.object_pose_type])
         self.create_subscription(kind, "object_pose", self._keep("object"), OBJECT_QOS)

@@ -15,7 +15,6 @@ from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.node import Node
 
 from impact_aware.arrays import Array
-from impact_aware.bringup.connections import task_topics
 from impact_aware.bringup.task_parameters import contact_parameters, own_arm
 from impact_aware.contact import Contact
 from impact_aware.contact.box import Box
@@ -36,7 +35,7 @@ from impact_aware.nodes.predictor_settings import Settings, rotation_of_rpy
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
+from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS, own_and_common
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -92,7 +91,7 @@ class JumpPredictorNode(Node):
         if settings.task_frame:
             self.object_poses.frames.know(settings.task_frame, robot.base_frame, self._base)
         follows = settings.base_from_task or (settings.follow_task and settings.object_mass)
-        for topic in task_topics(self.get_namespace()) if follows else ():
+        for topic in own_and_common(self.get_namespace(), "task") if follows else ():
             self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -63,9 +64,9 @@ class Settings:
 class KukaFriRelayNode(Node):
     """Between `rs_controller` and lbr_torque_command_controller."""
 
-    def __init__(self) -> None:
-        """Wait for states; what is sent until the first torque is none."""
-        super().__init__("kuka_fri_relay")
+    def __init__(self, **ros: Any) -> None:
+        """Wait for states; what is sent until the first torque is none; `ros` goes to rclpy's node."""
+        super().__init__("kuka_fri_relay", **ros)
         settings = load_settings(self, Settings)
         self._settings = settings
         self._arm = self.get_namespace().strip("/").rpartition("/")[2]

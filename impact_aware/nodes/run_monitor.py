@@ -10,6 +10,7 @@ from __future__ import annotations
 import select
 import sys
 from functools import partial
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -30,9 +31,9 @@ INPUT_PERIOD = 0.05
 class RunMonitorNode(Node):
     """Turns diagnostics into lines and lines into service calls."""
 
-    def __init__(self) -> None:
-        """Subscribe to the diagnostics of the whole graph."""
-        super().__init__("run_monitor")
+    def __init__(self, **ros: Any) -> None:
+        """Subscribe to the diagnostics of the whole graph; `ros` goes to rclpy's node."""
+        super().__init__("run_monitor", **ros)
         self.finished = False
         self._readiness = Readiness(self)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -104,9 +105,9 @@ class Settings:
 class SimRobotNode(Node):
     """A MuJoCo plant behind the topics of real arms."""
 
-    def __init__(self) -> None:
-        """Build the plant and start publishing states; the arms hold until the first command."""
-        super().__init__("sim_robot")
+    def __init__(self, **ros: Any) -> None:
+        """Build the plant; the arms hold until the first command; `ros` goes to rclpy's node."""
+        super().__init__("sim_robot", **ros)
         self._settings = settings = load_settings(self, Settings)
         self._twins = TwinWatch(self, "this one publishes no states until that has ended")
         self._readiness = Readiness(self)

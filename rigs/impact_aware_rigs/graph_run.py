@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from impact_aware.bringup.connections import connected
 from impact_aware.bringup.domain import own_domain
-from impact_aware.bringup.node_spec import NodeSpec
+from impact_aware.bringup.node_spec import NodeSpec, with_companions
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 
 Line = dict[str, Any]
@@ -62,7 +61,7 @@ class GraphRun:
 
     def start(self, *nodes: NodeSpec, listener: bool = False) -> None:
         """Start nodes; the JSON lines of a listener are taken in by `listen`."""
-        for spec in connected(nodes):
+        for spec in with_companions(nodes):
             self._start(spec, self.folder, listener=listener)
 
     def restart(self, name: str) -> None:

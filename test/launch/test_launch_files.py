@@ -145,8 +145,6 @@ def test_a_base_in_tf_is_told_to_nobody_and_not_published_again(tmp_path: Path, 
     for arm in ("left", "right"):
         for name in ("impact_detector", "jump_predictor"):
             assert nodes[f"/{arm}/{name}"].parameters["base_from_task"]
-            assert "/task < /reference_field" in nodes[f"/{arm}/{name}"].parameters["peers"]
-    assert "/task < /reference_field" in nodes["/rs_controller"].parameters["peers"]
     transform = nodes.get("/left/static_transform_publisher")
     if drawn_as == "left_mount":
         assert transform.arguments == ["--frame-id", "left_mount", "--child-frame-id", "left/panda_link0"]

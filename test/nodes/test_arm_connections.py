@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from node_harness import send
 from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -26,7 +27,7 @@ from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.liveness import NameClaim
 from impact_aware.nodes.ros.qos import state_qos
-from impact_aware.nodes.ros.readiness import Readiness
+from impact_aware.nodes.ros.readiness import TOPIC, Readiness
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import several_arms
 
@@ -38,11 +39,12 @@ COMMANDS = [arm.topic("effort_controller/commands") for arm in ARMS]
 class Controller:
     """Its topics, and the driver of the left arm in a DDS participant of its own."""
 
-    def __init__(self, *, reliable: bool = False, order_required: bool = False) -> None:
+    def __init__(self, *, reliable: bool = False, order_required: bool = False, companion: str = "") -> None:
         self.context = Context()
         rclpy.init(context=self.context)
         self.driver = Node("driver", context=self.context)
-        self.node = Node("controller", namespace="connections")
+        given = [Parameter("companions", value=[companion])] if companion else []
+        self.node = Node("controller", namespace="connections", parameter_overrides=given)
         self.sources = [
             JointStateSource(
                 self.node, arm.robot.joint_names, partial(self._on_state, index), topic=topic, reliable=reliable
@@ -212,26 +214,21 @@ def test_an_order_that_can_not_be_read_is_refused_where_it_is_required(ros_conte
         controller.close()
 
 
-def test_a_companion_that_knows_of_no_motion_is_heard_until_it_takes_that_back(controller):
-    controller.field()
-    controller.receive()
-    controller.listen()
-    readiness = controller.readiness
-    readiness._companions = frozenset({"/reference_field"})
-    readiness._on_answer(
-        DiagnosticStatus(name="/reference_field", values=[KeyValue(key="no_motion", value="it moves")])
-    )
-    assert controller.connections.refusal() == "/reference_field reports: it moves"
-    readiness._on_answer(DiagnosticStatus(name="/reference_field"))
-    assert controller.connections.refusal() == ""
-
-
-def test_a_node_of_the_graph_that_is_missing_is_a_reason(controller):
-    controller.field()
-    controller.receive()
-    controller.listen()
-    controller.readiness._companions = frozenset({"/bag_recorder"})
-    assert controller.connections.refusal() == "not everybody is there: /bag_recorder has not reported to be ready"
+def test_a_node_of_the_graph_that_is_missing_is_a_reason_and_so_is_what_it_objects(ros_context):
+    controller = Controller(companion="/reference_field")
+    try:
+        controller.field()
+        controller.receive()
+        controller.listen()
+        missing = "not everybody is there: /reference_field has not reported to be ready"
+        assert controller.connections.refusal() == missing
+        report = DiagnosticStatus(name="/reference_field", values=[KeyValue(key="no_motion", value="it moves")])
+        send(controller.node, TOPIC, report)
+        assert controller.connections.refusal() == "/reference_field reports: it moves"
+        send(controller.node, TOPIC, DiagnosticStatus(name="/reference_field"))
+        assert controller.connections.refusal() == ""
+    finally:
+        controller.close()
 
 
 def test_states_that_can_not_be_received_are_a_reason(controller):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import time
 from types import SimpleNamespace
 
 import pytest
-from patience import patient
-from rclpy.node import Node
+from node_harness import tick
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
@@ -19,6 +16,9 @@ from impact_aware.bags.bag import Bag
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes import bag_recorder
 from impact_aware.nodes.bag_recorder import BagRecorderNode
+from impact_aware.nodes.ros.readiness import TOPIC as READINESS
+
+LATCHED, VOLATILE = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
 
 FOREIGN = {
     "/not_installed": "nobody_msgs/msg/Odd",
@@ -29,30 +29,39 @@ FOREIGN = {
 
 
 @pytest.fixture
-def recorder(ros_context, monkeypatch, tmp_path):
-    load = bag_recorder.load_settings
-    monkeypatch.setattr(
-        bag_recorder,
-        "load_settings",
-        lambda node, kind: dataclasses.replace(load(node, kind), bag=str(tmp_path / "bag")),
-    )
-    node = BagRecorderNode()
-    topics = [*FOREIGN.items(), ("/words", "std_msgs/msg/String")]
-    monkeypatch.setattr(node, "get_topic_names_and_types", lambda: [(topic, [kind]) for topic, kind in topics])
-    offer = SimpleNamespace(qos_profile=QoSProfile(depth=1))
-    monkeypatch.setattr(node, "get_publishers_info_by_topic", lambda topic: [offer])
-    yield node
-    node.destroy_node()
+def recording(make, monkeypatch, tmp_path):
+    """Makes a recorder that sees these topics, as `recording("/words std_msgs/msg/String")`, and listens to them."""
+
+    def made(*topics: str, **parameters) -> BagRecorderNode:
+        node = make(BagRecorderNode, **{"bag": str(tmp_path / "bag"), **parameters})
+        seen = [(text.split()[0], [text.split()[1]]) for text in topics]
+        kept = {text.split()[0] for text in topics if text.endswith(" latched")}
+
+        def offers(topic: str) -> list[SimpleNamespace]:
+            profile = QoSProfile(depth=1, durability=LATCHED if topic in kept else VOLATILE)
+            named = {"node_name": "source", "node_namespace": "/", "topic_type": dict(seen)[topic][0]}
+            return [SimpleNamespace(qos_profile=profile, **named)]
+
+        monkeypatch.setattr(node, "get_topic_names_and_types", lambda: seen)
+        monkeypatch.setattr(node, "get_publishers_info_by_topic", offers)
+        for _ in range(2):
+            tick(node, bag_recorder.DISCOVERY_PERIOD)
+        return node
+
+    return made
 
 
-def test_what_can_not_be_recorded_is_left_out_and_the_rest_is_in_the_bag(recorder, tmp_path):
-    for _ in range(2):
-        recorder._discover()
-    (words,) = recorder.subscriptions
+def callbacks(node) -> dict:
+    return {own.topic_name: own.callback for own in node.subscriptions if own.topic_name != READINESS}
+
+
+def test_what_can_not_be_recorded_is_left_out_and_the_rest_is_in_the_bag(recording, tmp_path):
+    recorder = recording(*(f"{topic} {kind}" for topic, kind in FOREIGN.items()), "/words std_msgs/msg/String")
+    (words,) = callbacks(recorder).values()
     data = serialize_message(String(data="a"))
     # Bytes are recorded as they came, whatever they are.
     for packed in (data, b"", data[:5]):
-        words.callback(packed)
+        words(packed)
     recorder.close()
     with AnyReader([tmp_path / "bag"]) as bag:
         assert [(own.topic, bytes(packed)) for own, _, packed in bag.messages()] == [
@@ -60,64 +69,32 @@ def test_what_can_not_be_recorded_is_left_out_and_the_rest_is_in_the_bag(recorde
         ]  # fmt: skip
 
 
-def test_a_recorder_that_is_killed_leaves_what_came_until_a_second_before(recorder, tmp_path):
-    for timer in (*recorder.timers, *recorder.timers):
-        timer.callback()
-    (words,) = recorder.subscriptions
+def test_a_recorder_that_is_killed_leaves_what_came_until_a_second_before(recording, tmp_path):
+    recorder = recording("/words std_msgs/msg/String")
+    (words,) = callbacks(recorder).values()
     for text in "abc":
-        words.callback(serialize_message(String(data=text)))
-    for timer in recorder.timers:
-        timer.callback()
-    words.callback(serialize_message(String(data="lost")))
+        words(serialize_message(String(data=text)))
+    tick(recorder, bag_recorder.FLUSH_PERIOD)
+    words(serialize_message(String(data="lost")))
     # Not closed: no index, no end, no metadata.yaml.
-    with Bag(tmp_path / "bag") as recording:
-        assert len(list(recording.records())) == 3
+    with Bag(tmp_path / "bag") as bag:
+        assert len(list(bag.records())) == 3
     recorder.close()
     with AnyReader([tmp_path / "bag"]) as bag:
         assert len(list(bag.messages())) == 4
 
 
-@pytest.fixture
-def expecting(ros_context, monkeypatch, tmp_path):
-    """Makes a recorder that is given topics beforehand."""
-    load, made = bag_recorder.load_settings, []
-
-    def make(*topics: str, **more) -> BagRecorderNode:
-        own = {"bag": str(tmp_path / "bag"), "topics": list(topics), **more}
-        monkeypatch.setattr(bag_recorder, "load_settings", lambda n, k: dataclasses.replace(load(n, k), **own))
-        made.append(BagRecorderNode())
-        return made[-1]
-
-    yield make
-    for node in made:
-        node.destroy_node()
+def test_a_topic_is_listened_to_once_and_as_it_is_offered(recording):
+    kind = "std_msgs/msg/String"
+    node = recording(f"/words {kind}", f"/kept {kind} latched", f"/step_done {kind}")
+    found = [(own.topic_name, own.qos_profile.durability) for own in node.subscriptions if own.topic_name != READINESS]
+    assert found == [("/words", VOLATILE), ("/kept", LATCHED)]
 
 
-def test_topics_known_beforehand_are_listened_to_at_once_and_once(expecting, tmp_path):
-    node = expecting(
-        "/words std_msgs/msg/String", "/kept std_msgs/msg/String latched", "/step_done std_msgs/msg/String"
-    )
-    found = {own.topic_name: own.qos_profile.durability for own in node.subscriptions}
-    assert found == {"/words": DurabilityPolicy.VOLATILE, "/kept": DurabilityPolicy.TRANSIENT_LOCAL}
-    writer = Node("writer")
-    writer.create_publisher(String, "/words", 1)
-    deadline = time.monotonic() + patient(10.0)
-    while not node.get_publishers_info_by_topic("/words") and time.monotonic() < deadline:
-        time.sleep(0.01)
-    node._discover()
-    assert len([own for own in node.subscriptions if own.topic_name == "/words"]) == 1
-    next(own for own in node.subscriptions if own.topic_name == "/words").callback(serialize_message(String(data="a")))
-    node.close()
-    writer.destroy_node()
-    with AnyReader([tmp_path / "bag"]) as bag:
-        # Other tests' topics may be there too.
-        assert {name: bag.topics[name].msgcount for name in ("/words", "/kept")} == {"/words": 1, "/kept": 0}
-
-
-def test_on_a_full_disk_the_recorder_ends_and_says_how_much_it_kept(expecting, monkeypatch, capfd):
-    node = expecting("/words std_msgs/msg/String")
-    (words,) = node.subscriptions
-    words.callback(serialize_message(String(data="a")))
+def test_on_a_full_disk_the_recorder_ends_and_says_how_much_it_kept(recording, monkeypatch, capfd):
+    node = recording("/words std_msgs/msg/String")
+    (words,) = callbacks(node).values()
+    words(serialize_message(String(data="a")))
     assert not node.finished
 
     def full(*_):
@@ -126,16 +103,16 @@ def test_on_a_full_disk_the_recorder_ends_and_says_how_much_it_kept(expecting, m
     monkeypatch.setattr(node._writer, "write", full)
     monkeypatch.setattr(node._writer, "close", full)
     for _ in range(3):
-        words.callback(serialize_message(String(data="b")))
+        words(serialize_message(String(data="b")))
     assert node.finished
     node.close()
     (said,) = [line for line in capfd.readouterr().err.splitlines() if "ERROR" in line]
     assert said.endswith("the bag can't be written any more, 1 messages are in it: [Errno 28] No space left on device")
 
 
-def test_asked_to_end_it_records_what_has_come_first(expecting, monkeypatch):
-    node = expecting("/words std_msgs/msg/String")
-    (words,) = node.subscriptions
+def test_asked_to_end_it_records_what_has_come_first(recording, monkeypatch):
+    node = recording("/words std_msgs/msg/String")
+    (words,) = callbacks(node).values()
     now = 100.0
     monkeypatch.setattr(bag_recorder.time, "monotonic", lambda: now)
     assert not node.finished
@@ -146,15 +123,15 @@ def test_asked_to_end_it_records_what_has_come_first(expecting, monkeypatch):
     for _ in range(20):
         now += 0.9 * bag_recorder.QUIET
         assert not node.finished
-        words.callback(serialize_message(String(data="a")))
+        words(serialize_message(String(data="a")))
         assert not node.finished
     now += 1.1 * bag_recorder.QUIET
     assert node.finished
 
 
-def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(expecting, tmp_path):
-    node = expecting("/left/joint_states sensor_msgs/msg/JointState", "/words std_msgs/msg/String", time_of_states=True)
-    callbacks = {own.topic_name: own.callback for own in node.subscriptions}
+def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(recording, tmp_path):
+    node = recording("/left/joint_states sensor_msgs/msg/JointState", "/words std_msgs/msg/String", time_of_states=True)
+    listening = callbacks(node)
     word = serialize_message(String(data="a"))
 
     def state(whole: int, nanoseconds: int) -> bytes:
@@ -168,10 +145,10 @@ def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(ex
         ("/left/joint_states", state(7, 4_000_000)), ("/words", word),
     ]  # fmt: skip
     for topic, data in sent:
-        callbacks[topic](data)
+        listening[topic](data)
     node.close()
     with AnyReader([tmp_path / "bag"]) as bag:
-        found = [(own.topic, time) for own, time, _ in bag.messages() if own.topic in callbacks]
+        found = [(own.topic, time) for own, time, _ in bag.messages() if own.topic in listening]
     first, second = 7_003_000_001, 7_004_000_000
     # A state of before, or one without a stamp, turns no clock back.
     times = (0, first, first, first, first, second, second)
@@ -179,23 +156,15 @@ def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(ex
 
 
 @pytest.mark.parametrize("name", ["file/bag", "n" * 300])
-def test_a_bag_that_can_not_be_made_is_refused_by_name(expecting, tmp_path, name):
+def test_a_bag_that_can_not_be_made_is_refused_by_name(recording, tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(InvalidInputError, match="parameter bag: got .*, expected a folder that can be made"):
-        expecting(bag=str(tmp_path / name))
+        recording(bag=str(tmp_path / name))
 
 
-@pytest.mark.parametrize(
-    "text", ["/words", "words std_msgs/msg/String", "/words String", "/words std_msgs/msg/String x"]
-)
-def test_what_is_no_topic_with_its_type_is_refused(expecting, text):
-    with pytest.raises(InvalidInputError, match="parameter topics"):
-        expecting(text)
-
-
-def test_definitions_keep_the_order_of_their_files_so_that_viewers_can_name_values(expecting, tmp_path):
+def test_definitions_keep_the_order_of_their_files_so_that_viewers_can_name_values(recording, tmp_path):
     """A viewer names the values of a field by the constants that stand before it, of the same type."""
-    expecting(
+    recording(
         "/controller_state impact_aware_msgs/msg/ControllerState",
         "/predicted_jumps impact_aware_msgs/msg/ImpactPrediction",
         "/joint_states sensor_msgs/msg/JointState",

@@ -20,9 +20,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from impact_aware.bringup.connections import subscribed
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
-from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.reference_field import field_to_message
@@ -306,18 +304,6 @@ def test_the_graph_tells_nobody_a_base_that_is_looked_up(task_file):
     assert "bases_from_tf" not in field
     with pytest.raises(InvalidInputError, match=r"arms\[left\].base_in_tf: got left_mount, expected base_position"):
         dual_arm_graph(DualArmOptions(task=str(task_file)))
-
-
-def test_who_waits_for_the_task_is_waited_for_by_its_publisher():
-    for executable, parameter in (
-        ("impact_detector", "base_from_task"),
-        ("kuka_fri_relay", "base_from_task"),
-        ("rs_controller", "bases_from_task"),
-    ):
-        for wanted in (True, False):
-            spec = NodeSpec(executable, executable, namespace="cell/left", parameters={parameter: wanted})
-            topics = {end.topic for end in subscribed(spec)}
-            assert ({"/cell/left/task", "/cell/task"} <= topics) is wanted
 
 
 def test_a_simulated_arm_stands_where_the_numbers_have_it(told_file):

@@ -14,9 +14,9 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.bringup.connections import connected, published, subscribed
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.hardware import load_hardware
+from impact_aware.bringup.node_spec import with_companions
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.task import task_to_message
 from impact_aware.nodes import command_watchdog, kuka_fri_relay
@@ -325,22 +325,18 @@ def test_a_component_that_is_not_there_is_said_and_not_confirmed(make_cell):
 
 
 def test_the_graph_leads_the_torques_through_the_relay_of_each_arm():
-    graph = {spec.full_name: spec for spec in connected(single_arm_graph(SingleArmOptions(namespace="lbr", **OPTIONS)))}
+    single = with_companions(single_arm_graph(SingleArmOptions(namespace="lbr", **OPTIONS)))
+    graph = {spec.full_name: spec for spec in single}
     relay, controller = graph["lbr/kuka_fri_relay"], graph["lbr/rs_controller"]
     watchdog = graph["lbr/command_watchdog"]
-    assert "/lbr/kuka_fri_relay/commands" in {end.topic for end in published(controller)}
-    assert "/lbr/kuka_fri_relay/commands" in {end.topic for end in subscribed(relay)}
-    assert "/lbr/command/torque" in {end.topic for end in published(relay)} & {
-        end.topic for end in subscribed(watchdog)
-    }
+    assert controller.remappings["effort_controller/commands"] == "kuka_fri_relay/commands"
     assert relay.parameters["period"] == 0.002
     assert watchdog.parameters["hardware_components"] == ["lbr_system_interface"]
     assert watchdog.parameters["controllers"] == ["lbr_torque_command_controller"]
     assert watchdog.parameters["command_interface"] == "lbr_torque"
     assert "/lbr/kuka_fri_relay" in controller.parameters["companions"]
-    pair = {spec.full_name: spec for spec in connected(dual_arm_graph(DualArmOptions(**OPTIONS)))}
+    pair = {spec.full_name: spec for spec in dual_arm_graph(DualArmOptions(**OPTIONS))}
     assert {"left/kuka_fri_relay", "right/kuka_fri_relay"} <= pair.keys()
-    topics = {end.topic for end in subscribed(pair["command_watchdog"])}
-    assert {"/left/command/torque", "/right/command/torque"} <= topics
+    assert pair["command_watchdog"].parameters["arms"] == ["left", "right"]
     bases = [pair[f"{side}/kuka_fri_relay"].parameters["base"] for side in ("left", "right")]
     assert bases[0] != bases[1] and len(bases[0]) == 6

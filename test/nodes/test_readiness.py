@@ -1,4 +1,4 @@
-"""A node finds its peers by itself, from its own side of a topic, and hears of its companions."""
+"""Each node reports whom it has found on its topics, and whoever begins a motion waits until all reports agree."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool, String
 
-from impact_aware.errors import InvalidInputError
-from impact_aware.nodes.ros.qos import LATCHED_QOS, READINESS_QOS
+from impact_aware.nodes.ros.qos import READINESS_QOS
 from impact_aware.nodes.ros.readiness import TOPIC, Readiness
 
 
@@ -63,53 +62,72 @@ def pair():
     made.close()
 
 
-def test_both_sides_must_have_found_each_other(pair):
-    source = pair.add(0, "source", peers=["/words > /sink", "/words > /far/sink"], companions=["/sink"])
+def test_both_sides_must_have_found_each_other_and_do_so_for_each_new_topic(pair):
+    source = pair.add(0, "source", companions=["/sink", "/far/sink"])
     readiness = Readiness(source)
-    assert readiness.refusal() == "/sink has not reported to be ready"
-    sink = pair.add(1, "sink", peers=["/words < /source"])
+    assert readiness.refusal() == "/far/sink, /sink have not reported to be ready"
+    sink = pair.add(1, "sink")
     other = Readiness(sink)
-    assert pair.until(lambda: "not reported" not in readiness.refusal())
-    assert readiness.refusal() == "/words is not published yet"
-    assert other.refusal() == "/words is not listened to yet"
-    source.create_publisher(String, "words", 1)
-    sink.create_subscription(String, "words", print, 1)
-    # The far one is of the same name, in another namespace: it is not the one that is meant.
-    assert pair.until(lambda: readiness.refusal() == "/far/sink does not listen to /words yet")
-    far = Node("sink", namespace="far", context=pair.contexts[1])
-    pair.nodes["far"] = far
-    far.create_subscription(String, "/words", print, 1)
-    assert pair.until(lambda: readiness.refusal() == ""), readiness.refusal()
+    # The far one is of the same name, in another namespace: it is not the one that listens.
+    far = pair.nodes["far"] = Node("sink", namespace="far", context=pair.contexts[1])
+    pair.executors[1].add_node(far)
+    Readiness(far)
+    assert pair.until(lambda: readiness.refusal() == "")
     assert other.refusal() == ""
-
-
-def test_a_companion_that_lacks_somebody_is_named_with_what_it_lacks(pair):
-    waiting = pair.add(0, "waiting", companions=["/sink"])
-    readiness = Readiness(waiting)
-    sink = pair.add(1, "sink", peers=["/words < /source"])
+    source.create_publisher(String, "words", 1)
+    assert readiness.refusal() == "", "nobody listens"
     sink.create_subscription(String, "words", print, 1)
-    Readiness(sink)
-    wanted = "/sink reports: /source does not publish /words yet"
-    assert pair.until(lambda: readiness.refusal() == wanted), readiness.refusal()
-    source = pair.add(0, "source")
-    publisher = source.create_publisher(String, "words", 1)
     assert pair.until(lambda: readiness.refusal() == ""), readiness.refusal()
-    # Who is ready looks less often, but does look.
-    source.destroy_publisher(publisher)
-    assert pair.until(lambda: readiness.refusal() == wanted), readiness.refusal()
+    # What has been reported before says nothing of a new topic.
+    reported = set()
+    source.create_subscription(
+        DiagnosticStatus, TOPIC, lambda own: reported.update(entry.key for entry in own.values), READINESS_QOS
+    )
+    sink.create_publisher(Bool, "answers", 1)
+    assert pair.until(lambda: "> /answers" in reported and readiness.refusal() == "")
+    source.create_subscription(Bool, "answers", print, 1)
+    assert readiness.refusal().startswith("/sink reports that /source does not listen to /answers yet")
+    assert pair.until(lambda: readiness.refusal() == ""), readiness.refusal()
 
 
-def test_a_peer_that_can_not_be_heard_is_no_peer(pair):
-    sink = pair.add(0, "sink", peers=["/words < /source"])
+def test_companions_that_have_not_found_each_other_are_named_by_whoever_waits(pair):
+    readiness = Readiness(pair.add(0, "waiting", companions=["/sink", "/source"]))
+    sink, source = pair.add(1, "sink"), pair.add(0, "source")
+    sink.create_subscription(String, "words", print, 1)
+    source.create_publisher(String, "words", 1)
+    busy = True
+    Readiness(sink, busy=lambda: busy)
+    Readiness(source)
+    assert pair.until(lambda: readiness.refusal() == "/sink has not reported to be ready")
+    busy = False
+    assert pair.until(lambda: readiness.refusal() == ""), readiness.refusal()
+
+
+def test_an_end_that_can_not_be_heard_is_not_found(pair):
+    readiness = Readiness(pair.add(0, "waiting", companions=["/sink", "/source"]))
+    sink, source = pair.add(1, "sink"), pair.add(2, "source")
     sink.create_subscription(String, "words", print, QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
-    readiness = Readiness(sink)
-    source = pair.add(1, "source")
-    publisher = source.create_publisher(String, "words", 1)
+    source.create_publisher(String, "words", 1)
+    heard = {}
+    sink.create_subscription(DiagnosticStatus, TOPIC, lambda own: heard.update({own.name: own}), READINESS_QOS)
+    Readiness(sink)
+    Readiness(source)
     assert pair.until(lambda: "transient local" in readiness.refusal()), readiness.refusal()
-    source.destroy_publisher(publisher)
-    again = pair.add(2, "source")
-    again.create_publisher(Bool, "words", LATCHED_QOS)
-    assert pair.until(lambda: "as std_msgs/msg/Bool" in readiness.refusal()), readiness.refusal()
+    words = "/sink asks for /words with transient local"
+    assert pair.until(lambda: words in heard["/source"].message and heard["/source"].level == DiagnosticStatus.WARN)
+
+
+def test_a_recorder_is_waited_for_until_it_listens_to_every_topic_that_it_records(pair):
+    source = pair.add(0, "source", companions=["/recorder"])
+    readiness = Readiness(source)
+    recorder = pair.add(1, "recorder")
+    Readiness(recorder, records_all_but=["/step_done"])
+    for topic in ("words", "step_done"):
+        source.create_publisher(String, topic, 1)
+    wanted = "/recorder reports that /source does not publish /words yet"
+    assert pair.until(lambda: wanted in readiness.refusal()), readiness.refusal()
+    recorder.create_subscription(String, "words", print, 1)
+    assert pair.until(lambda: readiness.refusal() == ""), readiness.refusal()
 
 
 def test_who_comes_late_still_hears_who_is_ready_and_nobody_looks_while_busy(pair):
@@ -125,10 +143,6 @@ def test_who_comes_late_still_hears_who_is_ready_and_nobody_looks_while_busy(pai
     assert pair.until(lambda: heard)
     assert [(own.name, own.level, own.message) for own in heard] == [("/alone", DiagnosticStatus.OK, "")]
     assert not pair.until(lambda: len(heard) > 1, patience=0.5)
-
-
-@pytest.mark.parametrize("peer", ["/words", "/words > sink", "words > /sink", "/words = /sink", "/a > /b > /c"])
-def test_what_is_no_peer_is_refused(pair, peer):
-    node = pair.add(0, "node", peers=[peer])
-    with pytest.raises(InvalidInputError, match="parameter peers"):
-        Readiness(node)
+    # Who finds nothing new looks less often, but does look.
+    alone.create_publisher(String, "words", 1)
+    assert pair.until(lambda: len(heard) > 1)

@@ -21,7 +21,6 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 
-from impact_aware.bringup.connections import field_topics, task_topics
 from impact_aware.bringup.task_parameters import contact_parameters
 from impact_aware.messages.impact_prediction import impact_from_message
 from impact_aware.messages.object_pose import ObjectPose
@@ -30,7 +29,7 @@ from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import ROS, stamp
-from impact_aware.nodes.ros.qos import EVENT_QOS
+from impact_aware.nodes.ros.qos import EVENT_QOS, own_and_common
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
 
@@ -289,15 +288,9 @@ def test_a_controller_that_says_nothing_readable_may_be_moving(ros_context):
 
 
 def test_the_task_of_an_arm_is_in_its_namespace_or_one_above():
-    assert task_topics("") == task_topics("/") == ("task",)
-    assert task_topics("/left") == ("task", "/task")
-    assert task_topics("cell/left") == ("task", "/cell/task")
-
-
-def test_the_field_of_an_arm_is_in_its_namespace_or_one_above():
-    assert field_topics("") == field_topics("/") == ("reference_field",)
-    assert field_topics("/left") == ("reference_field", "/reference_field")
-    assert field_topics("cell/left") == ("reference_field", "/cell/reference_field")
+    assert own_and_common("", "task") == own_and_common("/", "task") == ("task",)
+    assert own_and_common("/left", "task") == ("task", "/task")
+    assert own_and_common("cell/left", "task") == ("task", "/cell/task")
 
 
 @pytest.mark.dds

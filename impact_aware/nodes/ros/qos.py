@@ -1,9 +1,16 @@
-"""Quality of service of every topic of the suite, in one place."""
+"""Quality of service of every topic of the suite, and the names of those that several arms share."""
 
 from __future__ import annotations
 
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+
+
+def own_and_common(namespace: str, topic: str) -> tuple[str, ...]:
+    """Return a topic of an arm in a namespace, and that of several arms, which is one level above each of them."""
+    above, _, name = namespace.strip("/").rpartition("/")
+    return (topic, f"/{above}/{topic}".replace("//", "/")) if name else (topic,)
+
 
 LIVELINESS_LEASE = 2.0
 """How long a publisher of events or fields may be silent as a process before it counts as lost, s."""

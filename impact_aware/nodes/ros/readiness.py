@@ -1,22 +1,22 @@
-"""Whether all who must hear each other do: each node looks for its own peers, and says so on `/readiness`.
+"""Whether all who must receive from each other do: each node reports on `/readiness` whom it has found on its topics.
 
 A topic passes messages once both its ends know each other, and DDS introduces them one after the other, at any time.
-So each node looks for its own peers, from its own side, and whoever begins a motion waits until all nodes of the graph
-have said that they found theirs. Who is to be found comes with the graph (`impact_aware.bringup.connections`); a node
-that was given no peers is ready at once.
+So each node reports, for each end of its own, the nodes at the other ends that DDS has introduced to it. Whoever begins
+a motion waits until the reports of its `companions`, the nodes of its graph, agree: whoever publishes what another one
+listens to has found it, and has been found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.node import Node
-from rclpy.publisher import Publisher
-from rclpy.subscription import Subscription
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.ros.qos import READINESS_QOS
 from impact_aware.nodes.ros.qos_match import end_name, mismatch
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -26,14 +26,21 @@ from impact_aware.parameters import described
 TOPIC = "/readiness"
 
 LOOK_PERIOD = 0.1
-"""Wall time between two looks for peers, s."""
+"""Wall time between two looks for other ends, s."""
 
-LOOKS_WHEN_READY = 10
-"""Of so many looks one is made by a node that is ready: a peer may go, and come back."""
+QUICK_LOOKS = 30
+"""Looks after the last news from any node; then only one of `SELDOM` is made."""
 
+SELDOM = 10
+
+OUT, IN = "> ", "< "
+"""Before the topics that a node publishes, and before those that it listens to."""
+
+ALL = f"{IN}*"
+"""Key of a recorder, which listens to all topics; its value lists the ends of the names that it leaves out."""
+
+_OF_ROS = (TOPIC, "/rosout", "/parameter_events", "/clock")
 _NO_MOTION = "no_motion"
-"""Key of the value with the reason why no motion should begin."""
-
 _NAMED = 3
 """Most names in a sentence."""
 
@@ -42,106 +49,132 @@ _NAMED = 3
 class ReadinessSettings:
     """Parameters that every node of a graph has."""
 
-    peers: list[str] = described(
-        [], "other ends of its topics that must be there, such as `/impacts > /rs_controller` or `/impacts < /detector`"
+    companions: list[str] = described(
+        [], "nodes that must have found each other on their topics before this one begins a motion"
     )
-    companions: list[str] = described([], "nodes that must have found their peers before this one begins a motion")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one node has found.
+
+    Attributes:
+        found: Names of nodes by the node's own ends, such as `> /impacts`.
+        mismatches: Why other ends can't be joined, in sentences; empty when all can.
+        objection: Why no motion should begin, in one sentence; empty when it may.
+    """
+
+    found: dict[str, list[str]] = field(default_factory=dict)
+    mismatches: str = ""
+    objection: str = ""
+
+    def listens(self, topic: str) -> bool:
+        """Whether the node listens to a topic."""
+        return IN + topic in self.found or (ALL in self.found and not topic.endswith(tuple(self.found[ALL])))
 
 
 class Readiness:
-    """A node's own peers, published latched as a `DiagnosticStatus`, and its companions' as they publish them."""
+    """A node's own report, published latched as a `DiagnosticStatus`, and those of its companions."""
 
     def __init__(
-        self, node: Node, busy: Callable[[], bool] = lambda: False, no_motion: Callable[[], str] = str
+        self,
+        node: Node,
+        busy: Callable[[], bool] = lambda: False,
+        no_motion: Callable[[], str] = str,
+        records_all_but: list[str] | None = None,
     ) -> None:
-        """Begin to look; not while `busy`, as each look takes time.
+        """Begin to look.
 
-        `no_motion` gives a sentence while this node, although it has all its peers, knows that no motion should begin.
-
-        Raises:
-            InvalidInputError: A peer that is not `TOPIC > NODE` or `TOPIC < NODE`.
+        Args:
+            node: Whose ends are reported.
+            busy: While it returns true, nothing is looked for, as each look takes time.
+            no_motion: Gives a sentence while the node knows that no motion should begin.
+            records_all_but: For a node that records every topic: ends of the names of those that it does not.
         """
-        settings = load_settings(node, ReadinessSettings)
-        self._node = node
-        self._busy = busy
-        self._no_motion = no_motion
-        self._peers = _parsed(settings.peers)
-        self._companions = frozenset(settings.companions)
-        self._answers: dict[str, str] = {}
-        self._objections: dict[str, str] = {}
-        self._said: str | None = None
-        self._objected = ""
+        self._node, self._name = node, node.get_fully_qualified_name()
+        self._busy, self._no_motion = busy, no_motion
+        self._always = {} if records_all_but is None else {ALL: records_all_but}
+        self._companions = frozenset(load_settings(node, ReadinessSettings).companions)
+        self._reports: dict[str, Report] = {}
+        self._said: Report | None = None
         self._looks = 0
         self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, READINESS_QOS)
-        if self._companions:
-            node.create_subscription(DiagnosticStatus, TOPIC, self._on_answer, READINESS_QOS)
+        node.create_subscription(DiagnosticStatus, TOPIC, self._on_report, READINESS_QOS)
         steady_timer(node, LOOK_PERIOD, self._look)
 
     def refusal(self) -> str:
-        """Who is missing, by node and topic, in one sentence; empty when everybody has found everybody."""
-        silent = sorted(self._companions - self._answers.keys())
+        """Who has not found whom, by node and topic, in one sentence; empty when all companions have."""
+        silent = sorted(self._companions - self._reports.keys())
         if silent:
             return f"{_some(silent)} {'has' if len(silent) == 1 else 'have'} not reported to be ready"
-        lacks = self._lacks()
-        if lacks:
-            return _some(lacks)
-        return _some([f"{name} reports: {text}" for name, text in sorted(self._answers.items()) if text])
+        if not self._companions:
+            return ""
+        reports = {name: self._reports[name] for name in sorted(self._companions)}
+        reports[self._name] = Report(*self._found())
+        return _some([text for one, other in permutations(reports, 2) for text in _lacks(one, other, reports)])
 
     def objection(self) -> str:
-        """Why a companion says that no motion should begin; empty when none does."""
-        return _some([f"{name} reports: {text}" for name, text in sorted(self._objections.items()) if text])
+        """Why a companion reports that no motion should begin; empty when none does."""
+        known = [(name, self._reports[name].objection) for name in sorted(self._companions & self._reports.keys())]
+        return _some([f"{name} reports: {text}" for name, text in known if text])
 
     def _look(self) -> None:
         self._looks += 1
         if self._busy():
             return
-        objection = self._no_motion()
-        seldom = self._said == "" and self._looks % LOOKS_WHEN_READY
-        text = "" if seldom else _some(self._lacks())
-        if (text, objection) == (self._said, self._objected):
+        before = self._said
+        if before is not None and self._looks > QUICK_LOOKS and self._looks % SELDOM:
+            found, mismatches = before.found, before.mismatches
+        else:
+            found, mismatches = self._found()
+        report = Report(found, mismatches, self._no_motion())
+        if report == before:
             return
-        self._said, self._objected = text, objection
-        level = DiagnosticStatus.WARN if text else DiagnosticStatus.OK
-        name = self._node.get_fully_qualified_name()
-        values = [KeyValue(key=_NO_MOTION, value=objection)] if objection else []
-        self._publisher.publish(DiagnosticStatus(level=level, name=name, message=text, values=values))
+        self._said, self._looks = report, 0
+        entries = [KeyValue(key=end, value=" ".join(names)) for end, names in found.items()]
+        entries += [KeyValue(key=_NO_MOTION, value=report.objection)] if report.objection else []
+        level = DiagnosticStatus.WARN if mismatches else DiagnosticStatus.OK
+        self._publisher.publish(DiagnosticStatus(level=level, name=self._name, message=mismatches, values=entries))
 
-    def _lacks(self) -> list[str]:
-        """One sentence per peer that is not there, or not as it should be."""
-        own: dict[tuple[str, str], Publisher | Subscription] = {}
-        own |= {(end.topic_name, ">"): end for end in self._node.publishers}
-        own |= {(end.topic_name, "<"): end for end in self._node.subscriptions}
-        lacks = []
-        for (topic, sign), names in self._peers.items():
-            verb = "listen to" if sign == ">" else "publish"
-            end = own.get((topic, sign))
-            if end is None:
-                lacks.append(f"{topic} is not {'published' if sign == '>' else 'listened to'} yet")
+    def _found(self) -> tuple[dict[str, list[str]], str]:
+        """Nodes at the other ends of the node's topics, and why others can't be joined."""
+        node, found, wrong = self._node, dict(self._always), []
+        ends: list[tuple[str, Any, Callable[[str], list[TopicEndpointInfo]]]]
+        ends = [(OUT, own, node.get_subscriptions_info_by_topic) for own in node.publishers]
+        ends += [(IN, own, node.get_publishers_info_by_topic) for own in node.subscriptions]
+        for sign, own, find in ends:
+            if (topic := own.topic_name) in _OF_ROS:
                 continue
-            find = (
-                self._node.get_subscriptions_info_by_topic if sign == ">" else self._node.get_publishers_info_by_topic
-            )
-            found = {end_name(other): other for other in find(topic)}
-            lacks += [f"{name} does not {verb} {topic} yet" for name in names if name not in found]
-            lacks += filter(None, (mismatch(topic, end, found[name]) for name in names if name in found))
-        return lacks
+            others = [(end_name(other), mismatch(topic, own, other)) for other in find(topic)]
+            found[sign + topic] = sorted({name for name, text in others if not text and name != self._name})
+            wrong += [text for _, text in others if text]
+        return found, _some(sorted(wrong))
 
-    def _on_answer(self, message: DiagnosticStatus) -> None:
-        if message.name in self._companions:
-            self._answers[message.name] = message.message
-            said = {entry.key: entry.value for entry in message.values}
-            self._objections[message.name] = said.get(_NO_MOTION, "")
+    def _on_report(self, message: DiagnosticStatus) -> None:
+        if message.name == self._name:
+            return
+        self._looks = 0
+        if message.name not in self._companions:
+            return
+        values = {entry.key: entry.value for entry in message.values}
+        objection = values.pop(_NO_MOTION, "")
+        found = {end: names.split() for end, names in values.items()}
+        self._reports[message.name] = Report(found, message.message, objection)
 
 
-def _parsed(peers: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-    """Nodes by topic and sign."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for peer in peers:
-        words = peer.split(" ")
-        if len(words) != 3 or words[1] not in ("<", ">") or not (words[0].startswith("/") and words[2].startswith("/")):
-            raise InvalidInputError("parameter peers", repr(peer), "a topic, < or >, and a node, such as /a > /b")
-        found.setdefault((words[0], words[1]), []).append(words[2])
-    return found
+def _lacks(one: str, other: str, reports: dict[str, Report]) -> Iterator[str]:
+    """One sentence per topic from one node to another one that is not known at both ends."""
+    sender, listener = reports[one], reports[other]
+    for end in sender.found:
+        topic = end.removeprefix(OUT)
+        if topic == end or not listener.listens(topic):
+            continue
+        if other not in sender.found[end]:
+            wrong = f": {sender.mismatches}" if other in sender.mismatches else ""
+            yield f"{one} reports that {other} does not listen to {topic} yet{wrong}"
+        if one not in listener.found.get(IN + topic, ()):
+            wrong = f": {listener.mismatches}" if one in listener.mismatches else ""
+            yield f"{other} reports that {one} does not publish {topic} yet{wrong}"
 
 
 def _some(texts: list[str]) -> str:
