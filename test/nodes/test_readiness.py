@@ -67,7 +67,8 @@ def test_both_sides_must_have_found_each_other_and_do_so_for_each_new_topic(pair
     readiness = Readiness(source)
     assert readiness.refusal() == "/far/sink, /sink have not reported to be ready"
     sink = pair.add(1, "sink")
-    other = Readiness(sink)
+    busy = False
+    other = Readiness(sink, busy=lambda: busy)
     # The far one is of the same name, in another namespace: it is not the one that listens.
     far = pair.nodes["far"] = Node("sink", namespace="far", context=pair.contexts[1])
     pair.executors[1].add_node(far)
@@ -85,8 +86,11 @@ def test_both_sides_must_have_found_each_other_and_do_so_for_each_new_topic(pair
     )
     sink.create_publisher(Bool, "answers", 1)
     assert pair.until(lambda: "> /answers" in reported and readiness.refusal() == "")
+    busy = True
     source.create_subscription(Bool, "answers", print, 1)
-    assert readiness.refusal().startswith("/sink reports that /source does not listen to /answers yet")
+    wanted = "/sink reports that /source does not listen to /answers yet"
+    assert pair.until(lambda: readiness.refusal() == wanted), readiness.refusal()
+    busy = False
     assert pair.until(lambda: readiness.refusal() == ""), readiness.refusal()
 
 
@@ -108,7 +112,7 @@ def test_an_end_that_can_not_be_heard_is_not_found(pair):
     sink, source = pair.add(1, "sink"), pair.add(2, "source")
     sink.create_subscription(String, "words", print, QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
     source.create_publisher(String, "words", 1)
-    heard = {}
+    heard = {"/source": DiagnosticStatus()}
     sink.create_subscription(DiagnosticStatus, TOPIC, lambda own: heard.update({own.name: own}), READINESS_QOS)
     Readiness(sink)
     Readiness(source)
