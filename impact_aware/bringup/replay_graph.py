@@ -108,23 +108,27 @@ def player_arguments(
     start_paused: bool = False,
     loop: bool = False,
     delay: float = 0.0,
+    start_offset: float = 0.0,
     qos_file: Path | str | None = None,
 ) -> list[str]:
     """`ros2 bag play` of these topics at `rate` seconds of the recording per second, `/clock` at `clock_rate`, Hz.
 
     It waits for `delay`, s, as nodes take time to find the player, and with `start_paused` for the space bar or the
-    service `~/resume`; `loop` begins again at the end. `qos_file` is what `player_qos` gives, in YAML.
+    service `~/resume`; `loop` begins again at the end. The first `start_offset` seconds of the recording are left out.
+    `qos_file` is what `player_qos` gives, in YAML.
 
     Raises:
-        InvalidInputError: A rate or a delay that is none.
+        InvalidInputError: A rate, a delay or an offset out of its range.
     """
-    for name, value, low in (("rate", rate, 1e-3), ("clock_rate", clock_rate, 1.0), ("delay", delay, 0.0)):
+    rates = (("rate", rate, 1e-3), ("clock_rate", clock_rate, 1.0))
+    for name, value, low in (*rates, ("delay", delay, 0.0), ("start_offset", start_offset, 0.0)):
         if not low <= value < 1e6:
             raise InvalidInputError(name, value, f"a number from {low:g} to 1e6")
     words = ["ros2", "bag", "play", str(path), "--clock", f"{clock_rate:g}", "--rate", f"{rate:g}"]
     words += ["--start-paused"] if start_paused else []
     words += ["--loop"] if loop else []
     words += ["--delay", f"{delay:g}"] if delay else []
+    words += ["--start-offset", f"{start_offset:g}"] if start_offset else []
     words += ["--qos-profile-overrides-path", str(qos_file)] if qos_file else []
     return [*words, "--topics", *topics]
 

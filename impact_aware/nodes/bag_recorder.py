@@ -15,6 +15,7 @@ from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosbags import interfaces
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
@@ -120,7 +121,10 @@ class BagRecorderNode(Node):
         kind = message_class(type_name)
         self._register(type_name)
         definition, type_hash = self._definition(type_name), self._typestore.hash_rihs01(type_name)
-        connection = self._writer.add_connection(topic, type_name, msgdef=definition, rihs01=type_hash)
+        profiles = [_recorded(qos) for qos in offered]
+        connection = self._writer.add_connection(
+            topic, type_name, msgdef=definition, rihs01=type_hash, offered_qos_profiles=profiles
+        )
         writer, tells_time = self._writer, self._settings.time_of_states and type_name == STATES
 
         def write(data: bytes) -> None:
@@ -217,6 +221,23 @@ class BagRecorderNode(Node):
             self._give_up(error)
             return
         self.get_logger().info(f"recorded {self._count} messages of {len(self._seen) - self._left_out} topics")
+
+
+def _recorded(offered: QoSProfile) -> interfaces.Qos:
+    """Return a publisher's profile as a bag stores it: players offer it again, so that latched topics stay latched."""
+    times = (offered.deadline, offered.lifespan, offered.liveliness_lease_duration)
+    deadline, lifespan, lease = (interfaces.QosTime(*divmod(time.nanoseconds, 1_000_000_000)) for time in times)
+    return interfaces.Qos(
+        history=interfaces.QosHistory(offered.history.value),
+        depth=offered.depth,
+        reliability=interfaces.QosReliability(offered.reliability.value),
+        durability=interfaces.QosDurability(offered.durability.value),
+        deadline=deadline,
+        lifespan=lifespan,
+        liveliness=interfaces.QosLiveliness(offered.liveliness.value),
+        liveliness_lease_duration=lease,
+        avoid_ros_namespace_conventions=offered.avoid_ros_namespace_conventions,
+    )
 
 
 def _definition(package: str, name: str) -> Path:

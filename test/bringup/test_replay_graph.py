@@ -112,15 +112,22 @@ def test_what_can_not_be_replayed_is_refused_in_one_line(tmp_path: Path, topics,
 
 
 def test_the_player_is_told_rate_clock_and_topics() -> None:
-    words = player_arguments("b", ["/joint_states"], rate=0.1, start_paused=True, loop=True, delay=3.0, qos_file="q")
+    given = {"rate": 0.1, "start_paused": True, "loop": True, "delay": 3.0, "start_offset": 12.5, "qos_file": "q"}
+    words = player_arguments("b", ["/joint_states"], **given)
     assert words[:4] == ["ros2", "bag", "play", "b"]
     assert words[-2:] == ["--topics", "/joint_states"]
-    for pair in (("--clock", "1000"), ("--rate", "0.1"), ("--delay", "3"), ("--qos-profile-overrides-path", "q")):
+    pairs = (("--clock", "1000"), ("--rate", "0.1"), ("--delay", "3"), ("--qos-profile-overrides-path", "q"))
+    for pair in (*pairs, ("--start-offset", "12.5")):
         assert words[words.index(pair[0]) + 1] == pair[1]
     assert {"--start-paused", "--loop"} <= set(words)
 
 
-@pytest.mark.parametrize("wrong", [{"rate": 0.0}, {"rate": float("nan")}, {"delay": -1.0}, {"clock_rate": 0.0}])
+WRONG_TIMES = [
+    {"rate": 0.0}, {"rate": float("nan")}, {"delay": -1.0}, {"clock_rate": 0.0}, {"start_offset": -1.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG_TIMES)
 def test_a_rate_that_is_none_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInputError, match=next(iter(wrong))):
         player_arguments("b", ["/joint_states"], **wrong)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from node_harness import tick
+from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
@@ -38,7 +39,10 @@ def recording(make, monkeypatch, tmp_path):
         kept = {text.split()[0] for text in topics if text.endswith(" latched")}
 
         def offers(topic: str) -> list[SimpleNamespace]:
-            profile = QoSProfile(depth=1, durability=LATCHED if topic in kept else VOLATILE)
+            lease = Duration(seconds=1.5)
+            profile = QoSProfile(
+                depth=1, durability=LATCHED if topic in kept else VOLATILE, liveliness_lease_duration=lease
+            )
             named = {"node_name": "source", "node_namespace": "/", "topic_type": dict(seen)[topic][0]}
             return [SimpleNamespace(qos_profile=profile, **named)]
 
@@ -84,11 +88,19 @@ def test_a_recorder_that_is_killed_leaves_what_came_until_a_second_before(record
         assert len(list(bag.messages())) == 4
 
 
-def test_a_topic_is_listened_to_once_and_as_it_is_offered(recording):
+def test_a_topic_is_listened_to_once_and_as_it_is_offered_and_a_player_can_offer_it_so_again(recording, tmp_path):
     kind = "std_msgs/msg/String"
     node = recording(f"/words {kind}", f"/kept {kind} latched", f"/step_done {kind}")
     found = [(own.topic_name, own.qos_profile.durability) for own in node.subscriptions if own.topic_name != READINESS]
     assert found == [("/words", VOLATILE), ("/kept", LATCHED)]
+    node.close()
+    with AnyReader([tmp_path / "bag"]) as bag:
+        offered = {own.topic: own.ext.offered_qos_profiles for own in bag.connections}
+    assert {topic: (own.depth, own.durability.name, own.reliability.name) for topic, (own,) in offered.items()} == {
+        "/words": (1, "VOLATILE", "RELIABLE"),
+        "/kept": (1, "TRANSIENT_LOCAL", "RELIABLE"),
+    }
+    assert offered["/kept"][0].liveliness_lease_duration == (1, 500_000_000)
 
 
 def test_on_a_full_disk_the_recorder_ends_and_says_how_much_it_kept(recording, monkeypatch, capfd):
