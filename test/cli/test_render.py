@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,10 @@ from impact_aware.cli.main import main
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
+from impact_aware.messages.reference_field import field_to_message
 from impact_aware.render import movie, read_scene
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, make_field
 
 MESSAGES = Path(__file__).resolve().parents[2] / "msg" / "msg"
 IMPACT, BEGIN, END = 1.5, 1.0, 2.0
@@ -141,6 +145,30 @@ def test_the_first_impact_is_drawn_when_no_time_is_given(recording, tmp_path, co
     # Robot, before, predicted, impulse: each colour of the scene is there in more than a few pixels.
     for color in ((0, 115, 178), (214, 94, 0), (204, 38, 128)):
         assert np.count_nonzero(np.abs(image.astype(int) - color).max(axis=-1) < 40) > 100
+
+
+def test_the_field_is_the_latest_one_before_the_picture(tmp_path):
+    """Stamps decide, not the order of recording."""
+    field = make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")])
+    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+
+        def write(topic: str, message: Any, received: int) -> None:
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, message.__msgtype__, typestore=TYPES)
+            writer.write(connections[topic], received, TYPES.serialize_cdr(message, message.__msgtype__))
+
+        connections: dict[str, Any] = {}
+        for time in (1.0, 2.0):
+            state = blank("sensor_msgs/msg/JointState")
+            set_stamp(state.header.stamp, time)
+            state.name, state.position = ["a"], np.array([time])
+            write("/joint_states", state, round(1e9 * time))
+        for received, (revision, time) in enumerate([(1, 1.1), (3, 1.5), (2, 1.3), (4, 1.8)]):
+            message = field_to_message(replace(field, revision=revision), time, SimpleNamespace(new=blank))
+            write("/reference_field", message, 10**9 + received)
+    with Bag(tmp_path / "bag") as bag:
+        shown = [read_scene(bag, time=time).arms[0].scene.field for time in (1.05, 1.2, 1.6, 2.0)]
+    assert [None if field is None else field.revision for field in shown] == [None, 1, 3, 4]
 
 
 def test_before_the_impact_nothing_of_it_is_shown(recording):

@@ -41,6 +41,13 @@ def test_the_better_founded_outcome_of_the_same_impact_stays():
     assert kept(replace(first, time=7.035)) is None
     assert kept(OUTCOME, replace(first, time=7.035)) is OUTCOME
     assert kept(replace(OUTCOME, time=6.9)) is None
+    # An estimate that was made anew replaces the first one; of two impacts' outcomes the nearer one counts.
+    again = replace(OUTCOME, velocity=2.0 * OUTCOME.velocity)
+    assert kept(OUTCOME, again) is again
+    near, far = replace(OUTCOME, time=IMPACT.time + 0.003), replace(OUTCOME, time=IMPACT.time - 0.018)
+    assert kept(near, far) is near and kept(far, near) is near
+    # Weak impacts that follow do not take it away.
+    assert kept(OUTCOME, *(replace(first, time=7.1 + 0.03 * number) for number in range(10))) is OUTCOME
 
 
 def test_only_frames_of_the_arm_get_its_prefix():

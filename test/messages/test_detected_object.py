@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pinocchio as pin
 import pytest
-from geometry_msgs.msg import PoseWithCovariance, Vector3
+from geometry_msgs.msg import PoseWithCovariance, PoseWithCovarianceStamped, Vector3
 from std_msgs.msg import Header
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_quaternion, write_vector
-from impact_aware.messages.object_pose import detected_object
+from impact_aware.messages.object_pose import detected_object, object_pose
 from impact_aware.nodes.ros.messages import stamp
 
 TURNED = pin.SE3(pin.utils.rotate("z", 0.3) @ pin.utils.rotate("x", -0.2), np.array([0.4, -0.1, 0.9]))
@@ -58,6 +58,33 @@ def test_of_a_box_its_centre_and_axes_count_and_otherwise_the_likeliest_hypothes
     bare = detected_object(detections(detection(guess("tin", 0.2, TURNED), guess("pack", 0.7, ORIGIN))))
     np.testing.assert_allclose(bare.pose.homogeneous, ORIGIN.homogeneous, atol=1e-12)
     assert bare.covariance is None
+
+
+def test_a_detection_in_the_first_second_has_its_own_frame_and_stamp():
+    found = detected_object(detections(detection(guess("tin", 0.9), at=0.5)))
+    assert (found.frame, found.time) == ("camera", 0.5)
+
+
+def with_covariance(values):
+    message = PoseWithCovarianceStamped(header=header(1.0, "camera"), pose=with_pose(TURNED))
+    message.pose.covariance = np.asarray(values, dtype=float).ravel()
+    return object_pose(message)
+
+
+def test_a_covariance_is_known_symmetric_and_turned_into_the_base_frame():
+    assert with_covariance(np.zeros((6, 6))).covariance is None
+    unknown = COVARIANCE.copy()
+    unknown[0, 0] = -1.0
+    assert with_covariance(unknown).covariance is None
+    rounded = COVARIANCE.copy()
+    rounded[0, 1] = 1e-10
+    seen = with_covariance(rounded)
+    np.testing.assert_array_equal(seen.covariance, seen.covariance.T)
+    base = seen.seen_from("base", ORIGIN)
+    turn = ORIGIN.rotation
+    np.testing.assert_allclose(base.covariance[:3, :3], turn @ COVARIANCE[:3, :3] @ turn.T, atol=1e-10)
+    np.testing.assert_allclose(base.covariance[3:, 3:], turn @ COVARIANCE[3:, 3:] @ turn.T, atol=1e-10)
+    np.testing.assert_allclose(base.pose.homogeneous, (ORIGIN * TURNED).homogeneous, atol=1e-12)
 
 
 def test_a_detection_without_a_frame_is_in_that_of_the_array():

@@ -48,6 +48,14 @@ def test_a_swing_survives_and_one_that_can_not_be_is_refused(field):
             field_from_message(message)
 
 
+def test_limits_that_are_zero_are_not_given_and_corners_come_in_threes(field):
+    message = field_to_message(dataclasses.replace(field, post_sideways_radius=0.0), 0.0, ROS)
+    assert not message.has_post_sideways_radius and field_from_message(message).post_sideways_radius == 0.0
+    message.object_shape, message.object_vertices = 2, [0.1, 0.2, 0.3, 0.4]
+    with pytest.raises(InvalidInputError, match="object_vertices"):
+        field_from_message(message)
+
+
 def test_both_sides_evaluate_alike(field):
     back = field_from_message(field_to_message(field, 0.0, ROS))
     place = np.array([0.47, 0.21, 0.13])

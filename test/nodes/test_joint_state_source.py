@@ -119,6 +119,13 @@ def test_messages_that_look_alike_are_read_without_being_unpacked(source, monkey
     assert source.time == 1.1 and (source.stamp.sec, source.stamp.nanosec) == (1, 100_000_000)
 
 
+def test_a_message_with_more_behind_it_has_no_layout():
+    message = JointState(name=["a"], position=[1.0], velocity=[0.5], effort=[2.0])
+    whole = serialize_message(message)
+    assert learn_layout(whole, message) is not None
+    assert learn_layout(whole + bytes(8), message) is None
+
+
 @pytest.mark.parametrize("effort", [[], [np.nan] * 3])
 def test_efforts_that_are_not_there_are_no_reason_to_unpack(source, monkeypatch, effort):
     feed(source, packed(1.0, "abc", [1.0, 2.0, 3.0], [0.1, 0.2, 0.3], effort))

@@ -51,6 +51,11 @@ def test_what_must_be_seen_shines_through_what_hides_it() -> None:
     canvas.add(plate, BLUE, lit=False)
     canvas.add(plate - [1.0, 0.0, 0.0], RED, lit=False, seen_through=True)
     assert 0.2 < middle(canvas)[0] < 0.4
+    # Glass hides none of it.
+    clear = Canvas(FRONT, 60, 40)
+    clear.add(plate, (0.0, 0.0, 1.0, 0.25), lit=False)
+    clear.add(plate - [1.0, 0.0, 0.0], RED, lit=False, seen_through=True)
+    np.testing.assert_allclose(middle(clear), RED[:3])
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -74,6 +79,9 @@ def test_equal_lengths_are_equal_on_the_picture() -> None:
 
 def test_bodies_have_the_size_that_is_asked_for() -> None:
     assert volume(box([0.1, 0.2, 0.3])) == pytest.approx(8.0 * 0.1 * 0.2 * 0.3)
+    # Two triangles cover each face, which is symmetric: the middle of their middles is the face's.
+    middles = box([0.1, 0.2, 0.3]).mean(axis=1).reshape(6, 2, 3).mean(axis=1)
+    np.testing.assert_allclose(sorted(np.abs(middles).sum(axis=1)), [0.1, 0.1, 0.2, 0.2, 0.3, 0.3])
     # A ball of 20 sides and 10 rings lies inside the round one, by 5 % of its volume.
     assert volume(ball([0.2, 0.4, 0.6])) == pytest.approx(np.pi / 6.0 * 0.2 * 0.4 * 0.6, rel=0.06)
 

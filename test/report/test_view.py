@@ -10,6 +10,7 @@ import pytest
 from impact_aware.recordings.results import CommonImpact, OtherEvent
 from impact_aware.records import ContactImpulse, Impact
 from impact_aware.report.html import write_report
+from impact_aware.report.number_text import number_text
 from impact_aware.report.view import MOST_EVENTS, UNKNOWN, arm_view, event_rows, headline, impact_view, settings_rows
 from test.support.hand_made import TIME, make_analysis, make_impact
 
@@ -37,6 +38,10 @@ def test_the_best_inertia_is_marked_where_the_data_decide():
     sharp = impact_view(1, make_impact(prediction_std=np.zeros(2)), NAMES)
     assert [row.best for row in sharp.variants] == [False, True]
     assert not any(row.best for row in impact_view(1, make_impact(), NAMES).variants)
+    # Of its rows by friction, the closest one.
+    worse = replace(make_impact().ablation[1], friction=0.3, error=0.06)
+    several = make_impact(prediction_std=np.zeros(2), ablation=(*make_impact().ablation, worse))
+    assert [row.best for row in impact_view(1, several, NAMES).variants] == [False, True, False]
 
 
 def test_ticks_stay_within_the_bar_and_lead_to_what_is_there():
@@ -67,6 +72,22 @@ def test_the_headline_of_one_impact_is_its_verdict():
     assert facts["of the jump, prediction error"] == "64.5 %"
     assumed = {fact.name for fact in headline(make_analysis(make_impact(assumed=("friction 0",))))}
     assert "of the jump, prediction error" not in assumed
+
+
+def test_the_headline_of_several_impacts_has_the_median_share():
+    estimates = [replace(make_impact().estimate, velocity_after=np.array([0.5, after])) for after in (-0.05, 0.3, 0.34)]
+    analysis = make_analysis(*(make_impact(estimate=estimate) for estimate in estimates))
+    shares = [impact.verdict.share for impact in analysis.impacts]
+    facts = {fact.name: fact.value for fact in headline(analysis)}
+    assert facts["of the jump, median prediction error"] == f"{100 * shares[1]:.1f} %"
+    assert np.mean(shares) > 1.2 * shares[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(-0.001, "0.00"), (0.004, "0.00"), (-0.01, "\u22120.01"), (None, UNKNOWN), (np.inf, UNKNOWN)]
+)
+def test_a_number_has_its_digits_and_zero_no_sign(value, text):
+    assert number_text(value, 2) == text
 
 
 def test_the_plants_truth_is_the_reference():
