@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -243,6 +244,11 @@ def _check_reach(name: str, robot: str) -> None:
         raise InvalidInputError("robot", robot, f"an arm that can do task {task.name}: {error}") from error
 
 
+def command_to_type() -> str:
+    """Name by which the shell of the user starts this program: make's own PATH is not that of its user."""
+    return os.path.relpath(sys.argv[0]) if "MAKELEVEL" in os.environ else "impact-aware"
+
+
 def _text(report: RunReport) -> str:
     lines = [report.table()]
     if "real_time_factor" in report.summary:
@@ -254,6 +260,6 @@ def _text(report: RunReport) -> str:
         f"figure   {report.summary['figure']}",
         f"bag      {report.summary['bag']}",
         f"summary  {report.folder / 'summary.json'}",
-        f"\nlook further: impact-aware analyze {report.summary['bag']} --out {analysis}",
+        f"\nlook further: {command_to_type()} analyze {report.summary['bag']} --out {analysis}",
     ]
     return "\n".join(lines)

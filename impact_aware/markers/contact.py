@@ -92,10 +92,10 @@ def mode_text(impact: Impact, contact: ContactImpulse) -> str:
     if impact.mode_may_change:
         words[0] += " (may change)"
     if contact.friction > 0.0:
-        words.append(f"mu {contact.friction:.2f}")
-    words.append(f"{float(np.linalg.norm(contact.impulse)):.2f} N s")
+        words.append(f"friction {contact.friction:.2f}")
+    words.append(f"impulse {float(np.linalg.norm(contact.impulse)):.2f} N s")
     if contact.effective_mass > 0.0:
-        words.append(f"{contact.effective_mass:.1f} kg")
+        words.append(f"effective mass {contact.effective_mass:.1f} kg")
     if impact.source == "look_ahead" and impact.time_to_impact > 0.0:
         words.append(f"in {1e3 * impact.time_to_impact:.0f} ms")
     return "\n".join(words)
@@ -115,7 +115,7 @@ def friction_cone(contact: ContactImpulse) -> Array:
 
 
 def spoken_speeds(velocities: ContactVelocities, *, alone: bool = False) -> tuple[tuple[str, Color], ...]:
-    """What is said of the speeds before, predicted and measured, with the colours of their arrows; empty if unknown."""
+    """Labels of the speeds before, predicted and measured, with the colours of their arrows; empty if unknown."""
     rows = (
         ("before", velocities.before, look.BEFORE),
         ("predicted alone" if alone else "predicted", velocities.after, look.PREDICTED),

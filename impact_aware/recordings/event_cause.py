@@ -47,6 +47,9 @@ GOES_ON = 1.3
 """Mean velocity after a jump from rest, in jumps and along it, from which the arm goes on as a motor moves it: what was
 hit is slower than just after the jump."""
 
+CERTAIN_ODDS = 6.0
+"""Power of ten of odds from which evidence is called practically certain."""
+
 MOST_ODDS = 20.0
 """Power of ten of odds above which the number is not written: no model is right enough for more."""
 
@@ -201,7 +204,7 @@ def _step(step: Candidate, setting: Setting) -> Answer | None:
         return None
     words = f", {setting.words(command, time)}" if command else ""
     evidence = (
-        f"no velocity jumps; a step of the acceleration makes the samples {_odds(step.step_gain)} likelier than none"
+        f"no velocity jumps; a step of the acceleration is {_odds(step.step_gain)} likelier than none"
         f"{words}{_resting(step)}"
     )
     cause = _driven(step)
@@ -228,14 +231,15 @@ def _jump_in_words(candidate: Candidate, joint_names: Sequence[str]) -> str:
         size += f" across {1e3 * candidate.gap:.0f} ms without samples"
     odds = _odds(candidate.gain)
     if candidate.unexplained is not None:
-        return f"{size} beyond what the measured torques do, which makes the samples {odds} likelier than none"
-    return f"{size}, which makes the samples {odds} likelier than a step of the acceleration with an oscillation"
+        return f"{size} beyond what the measured torques do: {odds} likelier than none"
+    return f"{size}: {odds} likelier than a step of the acceleration with an oscillation"
 
 
 def _odds(logarithm: float) -> str:
-    """How many times likelier, in words."""
+    """How many times likelier, in words first."""
     power = logarithm / np.log(10.0)
-    return f"over 10^{MOST_ODDS:.0f} times" if power > MOST_ODDS else f"10^{power:.0f} times"
+    words = "practically certain" if power >= CERTAIN_ODDS else "likely"
+    return f"{words}, over 10^{MOST_ODDS:.0f} times" if power > MOST_ODDS else f"{words}, 10^{power:.0f} times"
 
 
 def _can_make(step: CommandStep, find: Find, setting: Setting) -> bool:

@@ -114,15 +114,16 @@ class RunReport:
             f"{grasp['first_arm']} hit first, the last arm {1e3 * grasp['lead_s']:.1f} ms later; "
             f"false detections: {grasp['false_detections']}",
             "",
-            f"{'arm':<{width}}  {'contact':>9}  {'detected':>9}  {'jump predicted with':>22}  {'peak target':>12}",
-            f"{'':<{width}}  {'':>9}  {'after':>9}  {'both arms':>11}{'this alone':>11}  {'acceleration':>12}",
+            f"{'arm':<{width}}  {'contact':>9}  {'detected':>9}  {'jump predicted with':>22}  "
+            f"{'peak target acceleration':>24}",
+            f"{'':<{width}}  {'':>9}  {'after':>9}  {'both arms':>11}{'this alone':>11}  {'(m/s^2, rad/s^2)':>24}",
         ]
         for name, arm in arms.items():
             peak = arm["control"]["peak_target_acceleration_at_impact"]
             errors = arm["prediction_error_relative"], arm["prediction_error_alone"]
             both, alone = ("-" if error is None else f"{100 * error:.1f} % off" for error in errors)
             times = f"{arm['time_true']:7.4f} s  {arm['delay_ms']:6.1f} ms"
-            lines.append(f"{name:<{width}}  {times}  {both:>11}{alone:>11}  {peak:12.2f}")
+            lines.append(f"{name:<{width}}  {times}  {both:>11}{alone:>11}  {peak:24.2f}")
         speeds = grasp["object_speed_predicted"], grasp["object_speed_plant"]
         return [
             *lines,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,13 @@ def test_what_is_recorded_does_not_wait_for_those_without_a_priority(tmp_path: P
     found = {spec.executable: spec.parameters.get("realtime_priority") for spec in run._specs}
     assert found["bag_recorder"] == expected
     assert run.priority == int(words[1])
+
+
+@pytest.mark.parametrize(("level", "command"), [({}, "impact-aware"), ({"MAKELEVEL": "1"}, ".venv/bin/impact-aware")])
+def test_the_next_command_works_in_the_shell_that_started_make(tmp_path: Path, monkeypatch, level, command) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MAKELEVEL", raising=False)
+    for name, value in level.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv" / "bin" / "impact-aware")])
+    assert demo.command_to_type() == command

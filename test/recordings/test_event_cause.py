@@ -295,7 +295,7 @@ def test_a_jump_long_after_a_contact_is_no_answer_of_the_command() -> None:
     assert only.cause == "contact"
 
 
-def test_the_jump_is_told_by_what_makes_it_likelier() -> None:
+def test_the_evidence_of_a_jump_is_that_of_the_more_sensitive_view() -> None:
     """The momentum where it says more than the joints, else the joints."""
     first = candidate(1.2, kink=60.0)
     momentum = replace(first.branches, jump=np.array([0.33, -0.1]), jump_std=np.array([0.03, 0.02]), kink=170.0)
@@ -326,7 +326,12 @@ def test_a_jump_has_to_be_likelier_than_all_else_that_either_view_explains() -> 
 
 
 @pytest.mark.parametrize(
-    ("gain", "words"), [(45.0, "samples 10^20 times likelier"), (49.0, "over 10^20 times likelier")]
+    ("gain", "words"),
+    [
+        (45.0, "practically certain, 10^20 times likelier"),
+        (49.0, "practically certain, over 10^20 times likelier"),
+        (12.0, "rad/s: likely, 10^5 times likelier"),
+    ],
 )
 def test_odds_that_no_model_is_right_enough_for_are_not_written(gain: float, words: str) -> None:
     (only,) = find_causes([found(candidate(1.2, kink=gain))], [], NAMES)
