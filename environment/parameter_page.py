@@ -1,9 +1,11 @@
-"""Prints docs/parameters.md, made from the settings of the nodes."""
+"""Prints docs/parameters.md, made from the settings of the nodes and the arguments of watch.launch.py."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 from dataclasses import fields
+from pathlib import Path
 
 from impact_aware.bringup.start import EXECUTABLES
 from impact_aware.contact.options import ContactOptions, ObjectOptions
@@ -50,12 +52,23 @@ def page() -> str:
         if name == "rs_controller":
             lines += ["", "Of the controller itself (`impact_aware.control.ControlParameters`):", ""]
             lines += _table(parameter_rows(ControlParameters))
+    lines += ["", "## watch.launch.py", "", "Arguments, for `IncludeLaunchDescription` and the command line.", ""]
+    lines += ["| argument | default | what it is |", "|---|---|---|"]
+    lines += [f'| `{name}` | `"{default}"` | {text} |' for name, (default, text) in _arguments().items()]
     lines += ["", "## Contact, object and table", ""]
     lines += ["Flags of `analyze`, `identify` and `predict`; keys of `NAME.impact.yaml` beside a recording `NAME`.", ""]
     lines += ["| flag | key | range | what it is |", "|---|---|---|---|"]
     for settings, section in ((ContactOptions, "contact"), (ObjectOptions, "object"), (TableOptions, "")):
         lines += _shared_rows(settings, section)
     return "\n".join(lines) + "\n"
+
+
+def _arguments() -> dict[str, tuple[str, str]]:
+    """Arguments of watch.launch.py, read without importing `launch`, which is not installed everywhere."""
+    path = Path(__file__).resolve().parents[1] / "launch" / "watch.launch.py"
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    tables = [own for own in body if isinstance(own, ast.Assign) and isinstance(own.value, ast.Dict)]
+    return {name: text for own in tables for name, text in ast.literal_eval(own.value).items()}
 
 
 def _shared_rows(settings: type, section: str) -> list[str]:

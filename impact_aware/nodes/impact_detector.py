@@ -39,10 +39,11 @@ from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS, own_and_common
 from impact_aware.nodes.ros.readiness import Readiness
+from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
-from impact_aware.robot import JointOrder
+from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.task.arms import robot_on_base
 
 
@@ -56,6 +57,9 @@ class Settings:
     detector: str = described("adaptive_window", "which detector", choices=tuple(DETECTORS))
     tuning: str = described("", "file from impact-aware tune-detector with the detector's parameters; empty: defaults")
     robot: str = described("", "robot profile, for the inertia and the detectors that need the arm's model")
+    from_description: bool = described(
+        False, "joints, base frame and model are those of robot_description; nothing is watched before it is there"
+    )
     base_rpy: list[float] = described(
         [], "roll, pitch, yaw of the base in a frame whose z axis points up, rad; empty: it stands upright"
     )
@@ -102,19 +106,10 @@ class ImpactDetectorNode(Node):
         self._counts = dict.fromkeys(WatchEventKind, 0)
         self._refused: Counter[str] = Counter()
         self._normal: np.ndarray | None = None
-        if settings.joints:
-            self.watch = self._make_watch(len(settings.joints))
-        self._order = JointOrder(settings.joints)
+        self._order = JointOrder(())
         self._publisher = self.create_publisher(ImpactEventMessage, "impacts", EVENT_QOS)
         self._lockstep = LockstepReporter(self, settings.lockstep)
-        self._source = JointStateSource(
-            self,
-            settings.joints,
-            self._on_state,
-            reliable=settings.lockstep,
-            lowest_rate=settings.lowest_rate,
-            gaps=True,
-        )
+        self._ready = False
         # Listened to whether it is used or not, as the graph's connections are checked before a motion.
         self.create_subscription(ImpactPrediction, settings.expected_jumps, self._on_prediction, EVENT_QOS)
         follows = settings.base_from_task or (settings.follow_task and settings.normal)
@@ -126,6 +121,33 @@ class ImpactDetectorNode(Node):
         self._heartbeat = HeartbeatSender(self, ["impacts"])
         self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
+        if settings.from_description:
+            provide_robot(self, "", "", self._take_description)
+        else:
+            self._listen()
+
+    def _take_description(self, robot: RobotModel) -> None:
+        """The arm is that of `robot_description`."""
+        self._robot = robot
+        self._settings = dataclasses.replace(
+            self._settings, joints=list(robot.joint_names), base_frame=robot.base_frame
+        )
+        self._listen()
+
+    def _listen(self) -> None:
+        settings = self._settings
+        if settings.joints:
+            self.watch = self._make_watch(len(settings.joints))
+        self._order = JointOrder(settings.joints)
+        self._source = JointStateSource(
+            self,
+            settings.joints,
+            self._on_state,
+            reliable=settings.lockstep,
+            lowest_rate=settings.lowest_rate,
+            gaps=True,
+        )
+        self._ready = True
         self.get_logger().info(f"watching joint_states with the {settings.detector} detector")
 
     def _make_watch(self, joint_count: int, noise: float = 0.0) -> ImpactWatch:
@@ -254,6 +276,8 @@ class ImpactDetectorNode(Node):
         self.watch.notify_other(event_from_message(message))
 
     def _status(self) -> Report:
+        if not self._ready:
+            return WARN, "waiting for robot_description", {}
         source, quality = self._source, self._source.quality
         values: dict[str, object] = {"detector": self._settings.detector, "received": source.received}
         values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}

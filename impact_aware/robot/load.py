@@ -36,22 +36,23 @@ def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ..
     return RobotModel.from_profile(profile)
 
 
-def arm_of_urdf(path: Path, otherwise: str, *, joint_names: tuple[str, ...] = (), **known: Any) -> RobotModel:
-    """The arm of a URDF file, without the fingers that it carries, which a note names.
+def arm_of_urdf(urdf: Path | str, otherwise: str, *, joint_names: tuple[str, ...] = (), **known: Any) -> RobotModel:
+    """The arm of a URDF, without the fingers that it carries, which a note names.
 
     Args:
-        path: The file.
+        urdf: The file, or its text as on `robot_description`.
         otherwise: What the note says of the way to have them after all.
         joint_names: Joints of the arm; those that `arm_joints` finds when empty.
         **known: What else `RobotModel.from_urdf` takes by name, and whose errors are raised.
     """
-    text = read_text("urdf", path)
+    text = read_text("urdf", urdf) if isinstance(urdf, Path) else urdf
     everything = build_model(text)
     joints = joint_names or arm_joints(text, everything)
     left_out = [name for name in list(everything.names)[1:] if name not in joints]
     robot = RobotModel.from_urdf(text, joint_names=joints if left_out else (), **known)
     if left_out and not joint_names:
-        which = f"{', '.join(left_out)} of {path.name} were taken for fingers"
+        source = urdf.name if isinstance(urdf, Path) else "robot_description"
+        which = f"{', '.join(left_out)} of {source} were taken for fingers"
         robot.notes = (*robot.notes, one_line(f"{which}, which don't move: {otherwise}"))
     return robot
 

@@ -5,6 +5,7 @@ What is started for choices of drivers and switches is held by `started.txt`.
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,24 @@ def test_without_arguments_a_robot_is_only_watched_and_drawn() -> None:
         "/jump_predictor",
         "/impact_markers",
     ]
+
+
+def test_an_arm_that_somebody_else_brings_up_is_watched_without_profile_and_task() -> None:
+    words = {"namespace": "/left/", "joint_states": "/joint_states", "surface_point": "0.4, 0 0.02"}
+    nodes = {node.executable: node for node in started("watch", words | {"sampling_period": "0.002"})}
+    assert [node.full_name for node in nodes.values()] == [
+        "/left/impact_detector", "/left/jump_predictor", "/left/impact_markers",
+    ]  # fmt: skip
+    assert {str(node.remappings) for node in nodes.values()} == {"{'joint_states': '/joint_states'}"}
+    detector, predictor = nodes["impact_detector"].parameters, nodes["jump_predictor"].parameters
+    assert detector["from_description"] and detector["lowest_rate"] == 250.0
+    assert (predictor["robot"], predictor["surface_point"]) == ("", [0.4, 0.0, 0.02])
+    assert len(started("watch", {"markers": "False"})) == 2
+    with pytest.raises(InvalidInputError, match="normal: got '0 1', expected three numbers"):
+        started("watch", {"normal": "0 1"})
+    page = (ROOT / "docs" / "interfaces.md").read_text(encoding="utf-8").partition("```xml")[2].partition("```")[0]
+    included = {arg.get("name"): arg.get("value") for arg in ElementTree.fromstring(page).iter("arg")}
+    assert started("watch", included) and included.keys() < launch_file("watch").TEXTS.keys()
 
 
 def test_what_is_said_goes_before_what_the_hardware_says() -> None:

@@ -4,8 +4,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from impact_aware_msgs.msg import ImpactEvent
+from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 from impact_aware.contact import Contact
 from impact_aware.impact import predict
@@ -13,8 +14,9 @@ from impact_aware.messages.impact_event import event_from_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
+from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.ros.messages import ROS, stamp
-from impact_aware.robot import RobotModel
+from impact_aware.robot import RobotModel, load_profile
 from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 
 ROBOT = RobotModel.from_profile("panda")
@@ -45,6 +47,34 @@ def feed(node, trial=TRIAL, answer=None, start=2.0):
             if message.kind == ImpactEvent.KIND_CONTACT_MADE and message.meaning == ImpactEvent.MEANING_UNKNOWN:
                 node.send("predicted_jumps", answer(message))
     return published
+
+
+FINGER = """<link name="{name}"><inertial><mass value="0.05"/>
+  <inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="{name}_joint" type="prismatic"><parent link="{hand}"/><child link="{name}"/><axis xyz="0 1 0"/>
+  <limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>"""
+
+
+def test_beside_a_robot_description_alone_the_arm_is_found_by_name_and_its_motor_inertia_is_unknown(harness, capfd):
+    urdf = load_profile("panda").urdf.read_text()
+    fingers = [FINGER.format(name=name, hand=ROBOT.profile.tool.mount_frame) for name in ("one", "other")]
+    urdf = urdf.replace("</robot>", "".join([*fingers, "</robot>"]))
+    detector = harness(ImpactDetectorNode, from_description=True, normal=[0.0, 0.0, 1.0])
+    predictor = harness(JumpPredictorNode, robot="")
+    assert not detector.listens("joint_states")
+    assert detector.status()[1] == predictor.status()[1] == "waiting for robot_description"
+    for node in (detector, predictor):
+        node.send("robot_description", String(data=urdf))
+    for time, position, velocity in zip(TRIAL.times, TRIAL.positions, TRIAL.velocities, strict=True):
+        names = ["one_joint", *reversed(NAMES)]
+        detector.send("joint_states", state(2.0 + time, [0.01, *position[::-1]], [0.0, *velocity[::-1]], names=names))
+    impact = detector.sent("impacts")[0]
+    assert (impact.joint_names, impact.header.frame_id) == (NAMES, "panda_link0")
+    predictor.send("impacts", impact)
+    prediction = predictor.sent("predicted_jumps")[-1]
+    assert prediction.valid and prediction.inertia == ImpactPrediction.INERTIA_M
+    said = capfd.readouterr().err
+    assert said.count("a URDF has no motor inertia") == 2 and "one_joint, other_joint of robot_desc" in said
 
 
 def at_impact(normal):

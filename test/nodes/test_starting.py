@@ -94,8 +94,6 @@ def test_without_a_profile_it_waits_for_the_description_and_says_so(suite):
     assert suite.until_said(predictor, "robot_description can't be used") == 1
     publisher.publish(String(data=load_profile("panda").urdf.read_text()))
     suite.until_said(predictor, "predicting impacts of ")
-    # A description has all joints of the arm, also those of its two fingers.
-    state = {"position": [0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8, 0.02, 0.02], "velocity": [-0.1] * 7 + [0.0] * 2}
-    request = PredictPostImpact.Request(**state)
+    request = PredictPostImpact.Request(position=[0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8], velocity=[-0.1] * 7)
     answer = suite.call(PredictPostImpact, "predict_post_impact", request)
     assert answer.success, answer.message
