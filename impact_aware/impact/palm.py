@@ -278,7 +278,9 @@ def predict_palm(
             # An object that moves on a table is carried by it.
             objects[TABLE], carrier = moving_table(obstacle.twist[:3]), TABLE
         contacts += table_contacts(_OBJECT, shape, table_friction, up, carrier)
-    found = predict_simultaneous(contacts, arms={_ARM: arm}, objects=objects, inertia=inertia, method=method)
+    found = predict_simultaneous(
+        contacts, arms={_ARM: arm}, objects=objects, inertia=inertia, method=method, search=False
+    )
     own = summed_contact(found, _ARM)
     touched = dataclasses.replace(contact, normal=own.normal)
     towards = own.normal @ contact_jacobian(robot, arm.q, Contact(contact.frame, own.normal, point=own.point))

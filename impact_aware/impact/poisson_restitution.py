@@ -26,12 +26,10 @@ from impact_aware.impact.cone_complementarity import ConeSolution, solve_cone_co
 _RESTING = 1e-12
 """Velocity of approach that is rounding, relative to the largest velocity before."""
 
-_STEPS = 2000
-_TOLERANCE = 1e-13
-"""Of the friction impulses of the expansion, relative to the largest they may be."""
 
-
-def solve_poisson(delassus: Array, velocity: Array, friction: Array, restitution: Array) -> ConeSolution:
+def solve_poisson(
+    delassus: Array, velocity: Array, friction: Array, restitution: Array, *, search: bool = False
+) -> ConeSolution:
     """Impulses of m contacts with restitution.
 
     Args:
@@ -39,28 +37,36 @@ def solve_poisson(delassus: Array, velocity: Array, friction: Array, restitution
         velocity: (3 m,) Just before, m/s.
         friction: (m,) Coulomb's coefficients.
         restitution: (m,) Poisson's coefficients, 0..1.
+        search: Whether to search for other solutions of 1.
 
     Returns:
-        The whole impulse; its residual is the larger of those of 1 and 3, its iterations are theirs together.
+        The whole impulse; its residual is the larger of those of 1 and 3, its iterations are theirs together. It is
+        unique where both are; the other impulses start from other solutions of 1.
     """
-    compression = solve_cone_complementarity(delassus, velocity, friction)
-    bounce = np.zeros_like(velocity)
-    bounce[::3] = restitution * compression.impulse[::3]
-    if not bounce.any():
-        return compression
-    bounce *= expansion_share(delassus, velocity, compression.impulse, bounce)
-    at_rest = velocity + delassus @ compression.impulse
-    bounce += expansion_friction(delassus, at_rest + delassus @ bounce, friction * bounce[::3])
-    impulse = compression.impulse + bounce
-    left = velocity + delassus @ impulse
-    if left[::3].min() >= -_RESTING * np.abs(velocity).max():
-        return compression._replace(impulse=impulse)
-    rest = solve_cone_complementarity(delassus, left, friction)
-    return compression._replace(
-        impulse=impulse + rest.impulse,
-        residual=max(compression.residual, rest.residual),
-        iterations=compression.iterations + rest.iterations,
-    )
+    compression = solve_cone_complementarity(delassus, velocity, friction, restitution=restitution, search=search)
+
+    def expanded(start: ConeSolution) -> ConeSolution:
+        bounce = np.zeros_like(velocity)
+        bounce[::3] = restitution * start.impulse[::3]
+        if not bounce.any():
+            return start
+        bounce *= expansion_share(delassus, velocity, start.impulse, bounce)
+        at_rest = velocity + delassus @ start.impulse
+        bounce += expansion_friction(delassus, at_rest + delassus @ bounce, friction * bounce[::3])
+        impulse = start.impulse + bounce
+        left = velocity + delassus @ impulse
+        if left[::3].min() >= -_RESTING * np.abs(velocity).max():
+            return start._replace(impulse=impulse)
+        rest = solve_cone_complementarity(delassus, left, friction)
+        return start._replace(
+            impulse=impulse + rest.impulse,
+            residual=max(start.residual, rest.residual),
+            iterations=start.iterations + rest.iterations,
+            unique=start.unique and rest.unique,
+        )
+
+    others = tuple(expanded(compression._replace(impulse=other)).impulse for other in compression.others)
+    return expanded(compression)._replace(others=others)
 
 
 def expansion_share(delassus: Array, velocity: Array, compression: Array, bounce: Array) -> float:
@@ -78,34 +84,13 @@ def expansion_share(delassus: Array, velocity: Array, compression: Array, bounce
 def expansion_friction(delassus: Array, velocity: Array, radius: Array) -> Array:
     """Tangential impulses (3 m,) of at most `radius` (m,), N s, that leave the least energy at these velocities (3 m,).
 
-    Accelerated projected gradient, contacts scaled alike; none is worse than no friction at all.
+    They are those of contacts whose normal impulses are fixed: a cone complementarity problem with uncoupled normals.
     """
-    count = len(radius)
-    tangents = (np.arange(3 * count) % 3 > 0) & np.repeat(radius > 0.0, 3)
-    answer = np.zeros(3 * count)
-    if not tangents.any():
-        return answer
-    reach = radius[radius > 0.0]
-    matrix = delassus[np.ix_(tangents, tangents)]
-    # One factor per contact keeps its disc a disc: y = impulse / factor.
-    factor = 1.0 / np.sqrt(np.maximum(np.diag(matrix).reshape(-1, 2).mean(axis=1), 1e-300))
-    scale = np.repeat(factor, 2)
-    matrix, drive, reach = matrix * np.outer(scale, scale), velocity[tangents] * scale, reach / factor
-    step = 1.0 / float(np.linalg.eigvalsh(matrix)[-1])
-    point = ahead = np.zeros(len(drive))
-    momentum, largest = 1.0, float(reach.max())
-    for _ in range(_STEPS):
-        moved = ahead - step * (matrix @ ahead + drive)
-        length = np.hypot(moved[::2], moved[1::2])
-        new = moved * np.repeat(np.minimum(1.0, reach / np.maximum(length, 1e-300)), 2)
-        change = new - point
-        if change @ (ahead - new) > 0.0:
-            momentum = 1.0
-        after = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
-        ahead, point = new + (momentum - 1.0) / after * change, new
-        momentum = after
-        if float(np.abs(change).max()) <= _TOLERANCE * largest:
-            break
-    if point @ (drive + 0.5 * matrix @ point) < 0.0:
-        answer[tangents] = point * scale
-    return answer
+    largest, normal = float(radius.max()), np.arange(len(velocity)) % 3 == 0
+    if largest <= 0.0:
+        return np.zeros_like(velocity)
+    mobility = np.repeat(np.diag(delassus)[~normal].reshape(-1, 2).mean(axis=1), 3)
+    matrix = np.where(normal | normal[:, None], np.diag(np.where(normal, mobility, 0.0)), delassus)
+    free = np.where(normal, -largest * mobility, velocity)
+    answer = solve_cone_complementarity(matrix, free, radius / largest).impulse
+    return np.where(normal, 0.0, answer)

@@ -7,8 +7,9 @@ else is given beside it. A contact that is given several times is one, whose imp
 
 Contacts that act on each other have no path to follow one by one: their Coulomb cones are solved together at the
 velocities after the impact (`cone_complementarity`), with Poisson's restitution contact by contact, which makes no
-energy (`poisson_restitution`); 0 is the sustained contact of van Steen 2024. Between soft pads they meet one after
-another (`successive`).
+energy (`poisson_restitution`); 0 is the sustained contact of van Steen 2024. Several velocities can obey these laws:
+the answer is then the limit of contacts that yield alike, which does not depend on frames. Between soft pads contacts
+meet one after another (`successive`).
 """
 
 from __future__ import annotations
@@ -49,11 +50,15 @@ class SimultaneousPrediction(NamedTuple):
         contact_velocity_before: (m, 3) Of `body` relative to `other`, m/s.
         contact_velocity_after: (m, 3).
         energy_loss: Of all bodies together, J.
-        degenerate: Whether redundant or singular contacts left the impulses undetermined, so that they are near those
-            of least norm. With friction other velocities can then obey the same laws, in a jam very different ones.
+        degenerate: Whether redundant or singular contacts leave the impulses undetermined; they are those of contacts
+            that yield alike.
         rank: Of the Delassus matrix, at most 3 m.
         residual: Of the contact laws, relative to the speed and impulse of the problem: 1e-9 and more where the solver
             found no solution and what it came to, in the cones and without gain of energy, stands for it.
+        unique: Whether no other velocities obey the same laws, as far as a search finds. False also where velocities
+            next to these do, as of turning corners that can share their push, or restitution, in many ways, and
+            without a solution.
+        other_energy_losses: Of all bodies together, with each of the other velocities that were found, J.
     """
 
     contacts: tuple[BodyContact, ...]
@@ -67,6 +72,8 @@ class SimultaneousPrediction(NamedTuple):
     degenerate: bool
     rank: int
     residual: float
+    unique: bool
+    other_energy_losses: tuple[float, ...]
 
 
 def predict_simultaneous(
@@ -78,6 +85,7 @@ def predict_simultaneous(
     method: str = DEFAULT_METHOD,
     gaps: Array | None = None,
     time_constant: float = 0.0,
+    search: bool = True,
 ) -> SimultaneousPrediction:
     """Predict the state just after contacts that arise, or persist, at the same moment.
 
@@ -90,6 +98,7 @@ def predict_simultaneous(
         gaps: (m,) What contacts still have to close when the first one touches, m, see `solve_successive`: those of
             pads without restitution; None when all touch at once.
         time_constant: With which pads take the speed out of their contacts, s; matters with `gaps` only.
+        search: Whether to search for other velocities that obey the laws, which takes ten times as long.
 
     Raises:
         InvalidInputError: No contact, or gaps with restitution.
@@ -102,7 +111,8 @@ def predict_simultaneous(
     bouncing = [contact.restitution for contact in contacts if contact.restitution > 0.0]
     if pads is not None and bouncing:
         raise InvalidInputError("restitution", bouncing[0], "0 for contacts that meet one after another")
-    impulse, modes, rank, degenerate, residual = _solve(contacts, problem, before, method, pads)
+    answer = _solve(contacts, problem, before, method, pads, search)
+    impulse = answer.impulse
     after = velocity + problem.response @ impulse
     contact_after = before + delassus @ impulse
     axes_of_all = [contact_axes(contact.normal) for contact in contacts]
@@ -115,13 +125,15 @@ def predict_simultaneous(
         velocity_before={name: velocity[columns[name]] for name in columns},
         velocity_after={name: after[columns[name]] for name in columns},
         impulse=in_common_frame(impulse),
-        modes=modes,
+        modes=answer.modes,
         contact_velocity_before=in_common_frame(before),
         contact_velocity_after=in_common_frame(contact_after),
-        energy_loss=0.0 - float(impulse @ (before + 0.5 * delassus @ impulse)),
-        degenerate=degenerate,
-        rank=rank,
-        residual=residual,
+        energy_loss=_loss(delassus, before, impulse),
+        degenerate=answer.degenerate,
+        rank=answer.rank,
+        residual=answer.residual,
+        unique=answer.unique,
+        other_energy_losses=answer.other_losses,
     )
 
 
@@ -140,10 +152,22 @@ class _Answer(NamedTuple):
     rank: int
     degenerate: bool
     residual: float
+    unique: bool = True
+    other_losses: tuple[float, ...] = ()
+
+
+def _loss(delassus: Array, before: Array, impulse: Array) -> float:
+    """Kinetic energy that an impulse takes, J."""
+    return 0.0 - float(impulse @ (before + 0.5 * delassus @ impulse))
 
 
 def _solve(
-    contacts: Sequence[BodyContact], problem: JointProblem, before: Array, method: str, pads: _Pads | None
+    contacts: Sequence[BodyContact],
+    problem: JointProblem,
+    before: Array,
+    method: str,
+    pads: _Pads | None,
+    search: bool,
 ) -> _Answer:
     """Solve contact by contact what is independent, and together what is not."""
     gaps = np.zeros(len(contacts)) if pads is None else pads.gaps
@@ -151,14 +175,18 @@ def _solve(
     kept, copies = np.unique(first, return_inverse=True)
     impulse, rank, residual = np.zeros((len(contacts), 3)), 0, 0.0
     modes: list[Mode] = ["separate"] * len(contacts)
-    degenerate = len(kept) < len(contacts)
+    degenerate, unique = len(kept) < len(contacts), True
+    loss, changes = 0.0, list[float]()
     for group in _groups(problem.delassus, kept):
         rows = (3 * group[:, None] + np.arange(3)).ravel()
         own = [contacts[k] for k in group]
         matrix, velocity = problem.delassus[np.ix_(rows, rows)], before[rows]
-        found = _solve_group(own, matrix, velocity, method, pads and pads._replace(gaps=pads.gaps[group]))
+        found = _solve_group(own, matrix, velocity, method, pads and pads._replace(gaps=pads.gaps[group]), search)
         impulse[group] = found.impulse.reshape(-1, 3)
         rank, residual, degenerate = rank + found.rank, max(residual, found.residual), degenerate or found.degenerate
+        unique, own_loss = unique and found.unique, _loss(matrix, velocity, found.impulse)
+        loss += own_loss
+        changes += [other - own_loss for other in found.other_losses]
         for k, mode in zip(group.tolist(), found.modes, strict=True):
             modes[k] = mode
     if len(kept) < len(contacts):
@@ -169,7 +197,8 @@ def _solve(
                 sign = math.copysign(1.0, contacts[k].normal @ contacts[one].normal)
                 impulse[k] = contact_axes(contacts[k].normal) @ (sign * share * impulse[one] @ axes)
         impulse[kept] *= shares[:, None]
-    return _Answer(impulse.ravel(), tuple(modes), rank, degenerate, residual)
+    other_losses = tuple(loss + change for change in changes)
+    return _Answer(impulse.ravel(), tuple(modes), rank, degenerate, residual, unique, other_losses)
 
 
 def _first_of_each(contacts: Sequence[BodyContact], jacobian: Array, gaps: Array) -> NDArray[np.intp]:
@@ -205,7 +234,7 @@ def _groups(delassus: Array, kept: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 
 
 def _solve_group(
-    contacts: Sequence[BodyContact], delassus: Array, before: Array, method: str, pads: _Pads | None
+    contacts: Sequence[BodyContact], delassus: Array, before: Array, method: str, pads: _Pads | None, search: bool
 ) -> _Answer:
     """Solve contacts that act on each other; one alone gets the single-contact map, whenever it touches."""
     friction = np.array([contact.friction for contact in contacts])
@@ -219,13 +248,15 @@ def _solve_group(
         rank = _rank(delassus)
         return _Answer(np.array(one[:3]), (one.mode,), rank, rank < 3, 0.0)
     if pads is None:
-        found = solve_poisson(delassus, before, friction, np.array([contact.restitution for contact in contacts]))
+        restitution = np.array([contact.restitution for contact in contacts])
+        found = solve_poisson(delassus, before, friction, restitution, search=search)
     else:
         left = np.maximum(pads.gaps + before_touch * before[::3], 0.0)
         left[left <= left.min()] = 0.0
-        found = solve_successive(delassus, before, friction, left, pads.time_constant)
+        found = solve_successive(delassus, before, friction, left, pads.time_constant, search=search)
     modes = _modes(contacts, found.impulse, before + delassus @ found.impulse, float(np.abs(before).max()))
-    return _Answer(found.impulse, modes, found.rank, found.degenerate, found.residual)
+    losses = tuple(_loss(delassus, before, other) for other in found.others)
+    return _Answer(found.impulse, modes, found.rank, found.degenerate, found.residual, found.unique, losses)
 
 
 def _rank(delassus: Array) -> int:

@@ -47,7 +47,7 @@ _BISECTIONS = 60
 
 
 def solve_successive(
-    delassus: Array, velocity: Array, friction: Array, gaps: Array, time_constant: float
+    delassus: Array, velocity: Array, friction: Array, gaps: Array, time_constant: float, *, search: bool = False
 ) -> ConeSolution:
     """Impulses of m inelastic contacts that meet one after another, until the last one's impact is over.
 
@@ -57,20 +57,23 @@ def solve_successive(
         friction: (m,) Coulomb's coefficients.
         gaps: (m,) Along the normals, then, m; 0 where contact is made, infinite where it never is.
         time_constant: tau, s, > 0.
+        search: Whether to search for other solutions of each problem on the way.
 
     Returns:
-        The whole impulse. Rank and degeneracy are those of the last problem, the residual is the largest of all.
+        The whole impulse. Rank and degeneracy are those of the last problem, the residual is the largest of all. It is
+        unique where the solution of each problem is; other impulses are not followed.
 
     Raises:
         InvalidInputError: Gaps that are no gaps, none of them closed, or a time constant that is none.
     """
     gaps = checked_gaps(gaps, len(friction), time_constant)
-    impulse, residual, iterations = np.zeros_like(velocity), 0.0, 0
-    for stage in _stages(delassus, velocity, friction, gaps, time_constant, LONGEST * time_constant):
+    impulse, residual, iterations, unique = np.zeros_like(velocity), 0.0, 0, True
+    for stage in _stages(delassus, velocity, friction, gaps, time_constant, LONGEST * time_constant, search):
         found = stage.solution
         residual, iterations = max(residual, found.residual), iterations + found.iterations
+        unique = unique and found.unique
         impulse[stage.rows] += (1.0 - math.exp(-stage.elapsed / time_constant)) * found.impulse
-    return found._replace(impulse=impulse, residual=residual, iterations=iterations)
+    return found._replace(impulse=impulse, residual=residual, iterations=iterations, unique=unique, others=())
 
 
 class Course(NamedTuple):
@@ -139,7 +142,13 @@ class _Stage(NamedTuple):
 
 
 def _stages(
-    delassus: Array, velocity: Array, friction: Array, gaps: Array, time_constant: float, longest: float
+    delassus: Array,
+    velocity: Array,
+    friction: Array,
+    gaps: Array,
+    time_constant: float,
+    longest: float,
+    search: bool = False,
 ) -> Iterator[_Stage]:
     """Stage by stage, none of which is left for a touch after the `longest` time, s; the last one is without end."""
     now, speed = velocity.copy(), float(np.abs(velocity[::3]).max())
@@ -148,7 +157,7 @@ def _stages(
     for touch in range(latest + 1):
         touching = (gaps <= none) & (now[::3] <= leaving)
         rows = (3 * np.flatnonzero(touching)[:, None] + np.arange(3)).ravel()
-        found = _solution(delassus[np.ix_(rows, rows)], now[rows], friction[touching])
+        found = _solution(delassus[np.ix_(rows, rows)], now[rows], friction[touching], search)
         left = now + delassus[:, rows] @ found.impulse
         elapsed, closed = _next_touch(np.flatnonzero(~touching), gaps, now[::3], left[::3], time_constant, longest)
         if touch == latest:
@@ -181,11 +190,11 @@ def first_touch(gaps: Array, closing: Array) -> float:
     return float((gaps[coming] / -closing[coming]).min()) if coming.any() else math.inf
 
 
-def _solution(delassus: Array, velocity: Array, friction: Array) -> ConeSolution:
+def _solution(delassus: Array, velocity: Array, friction: Array, search: bool) -> ConeSolution:
     """Of the contacts that touch, of which there may be none."""
     if not len(friction):
         return ConeSolution(np.zeros(0), 0, False, 0.0, 0)
-    return solve_cone_complementarity(delassus, velocity, friction)
+    return solve_cone_complementarity(delassus, velocity, friction, search=search)
 
 
 def _next_touch(

@@ -166,11 +166,17 @@ def _predict(
         if carrier:
             objects[TABLE] = moving_table(field.object_velocity)
     if not gaps:
-        return predict_simultaneous(contacts, arms=arms, objects=objects, inertia=inertia)
+        return predict_simultaneous(contacts, arms=arms, objects=objects, inertia=inertia, search=False)
     closed = np.zeros(len(contacts) - sum(len(own) for own in gaps))
     open_gaps = np.concatenate([*gaps, closed])
     return predict_simultaneous(
-        contacts, arms=arms, objects=objects, inertia=inertia, gaps=open_gaps, time_constant=time_constant
+        contacts,
+        arms=arms,
+        objects=objects,
+        inertia=inertia,
+        gaps=open_gaps,
+        time_constant=time_constant,
+        search=False,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -59,9 +60,31 @@ def random_impact(robot: RobotModel, generator: np.random.Generator) -> DrawnImp
 def _arm_at(robot: RobotModel, generator: np.random.Generator, point: Array) -> ArmState:
     """An arm in a random posture, mounted anyhow, whose tool is at a point."""
     q, dq = robot.home + generator.uniform(-0.6, 0.6, robot.n), generator.normal(0.0, 0.5, robot.n)
-    rotation = np.linalg.qr(generator.normal(size=(3, 3)))[0]
-    rotation *= np.sign(np.linalg.det(rotation))
+    rotation = random_rotation(generator)
     return ArmState(robot, q, dq, rotation, point - rotation @ robot.placement(q).translation)
+
+
+def random_rotation(generator: np.random.Generator) -> Array:
+    """Draw a rotation matrix (3, 3)."""
+    rotation = np.linalg.qr(generator.normal(size=(3, 3)))[0]
+    return np.asarray(rotation * np.sign(np.linalg.det(rotation)))
+
+
+def turned(impact: DrawnImpact, rotation: Array) -> DrawnImpact:
+    """The impact in another frame, into which a rotation (3, 3) leads."""
+
+    def there(contact: BodyContact) -> BodyContact:
+        return replace(contact, normal=rotation @ contact.normal, point=rotation @ contact.point)
+
+    arms = {
+        name: replace(arm, rotation=rotation @ arm.rotation, position=rotation @ arm.position)
+        for name, arm in impact.arms.items()
+    }
+    objects = {}
+    for name, thing in impact.objects.items():
+        inertia, twist = rotation @ thing.inertia @ rotation.T, np.kron(np.eye(2), rotation) @ thing.twist
+        objects[name] = FreeObject(thing.mass, inertia, rotation @ thing.position, twist)
+    return DrawnImpact([there(contact) for contact in impact.contacts], arms, objects)
 
 
 class Violations(NamedTuple):
@@ -97,23 +120,29 @@ def violations(impact: DrawnImpact, found: SimultaneousPrediction) -> Violations
 
 
 def simultaneous(context: ValidationContext) -> list[Check]:
-    """Energy, cones and approach of random simultaneous impacts, and how many were solved."""
+    """Energy, cones and approach of random simultaneous impacts in two frames, and how many were solved."""
     robot, generator = RobotModel.from_profile("panda"), np.random.default_rng(context.seed)
     kept: list[Violations] = []
-    approach, solved, largest = 0.0, 0, 0.0
+    approach, solved, largest, change = 0.0, 0, 0.0, 0.0
     for _ in context.count(context.trials):
         impact = random_impact(robot, generator)
-        found = predict_simultaneous(impact.contacts, arms=impact.arms, objects=impact.objects)
+        found = predict_simultaneous(**impact._asdict(), search=False)
         kept.append(violations(impact, found))
         largest = max(largest, found.residual)
         if found.residual < SOLVED:
             solved += 1
             approach = max(approach, kept[-1].approach)
+        rotation = random_rotation(generator)
+        other = predict_simultaneous(**turned(impact, rotation)._asdict(), search=False)
+        if found.unique and other.unique:
+            difference = np.abs(other.contact_velocity_after @ rotation - found.contact_velocity_after).max()
+            change = max(change, float(difference / np.abs(found.contact_velocity_before).max()))
     count = f"{context.trials} impacts"
     return [
         _LAWS.at_most(f"kinetic energy gained, share of that before, {count}", 0.0, max(v.gain for v in kept), 1e-8),
         _LAWS.at_most("impulse outside its cone, share of the largest", 0.0, max(v.cone for v in kept), 1e-8),
         _LAWS.at_most("speed of approach left where solved, share of that before", 0.0, approach, 1e-8),
+        _LAWS.at_most("change with the frame where unique, share of the speed before", 0.0, change, 1e-9),
         _LAWS.at_least("solved to 1e-9, % of the impacts", 99.0, 100.0 * solved / context.trials),
         _LAWS.at_most("largest residual of what stands for a solution", 0.02, largest),
     ]
