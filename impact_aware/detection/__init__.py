@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
-from impact_aware.detection.bounce import BounceDetector, BounceParameters, ContactLoss
-from impact_aware.detection.completion import CompletionDetector, CompletionParameters, ContactCompletion
+from impact_aware.detection.bounce import BounceDetector, ContactLoss
+from impact_aware.detection.completion import CompletionDetector, ContactCompletion
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import JointSample
-from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
+from impact_aware.detection.expectation import ExpectationClassifier, Verdict
 from impact_aware.detection.impact_watch import ExpectedJump, ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.detection.input_monitor import InputMonitor, InputQuality
 from impact_aware.detection.motion_window import DropCounts
@@ -19,14 +19,11 @@ __all__ = [
     "AdaptiveWindowDetector",
     "AdaptiveWindowParameters",
     "BounceDetector",
-    "BounceParameters",
     "CompletionDetector",
-    "CompletionParameters",
     "ContactCompletion",
     "ContactLoss",
     "DropCounts",
     "ExpectationClassifier",
-    "ExpectationParameters",
     "ExpectedJump",
     "ImpactDetector",
     "ImpactWatch",

@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.motion_window import LARGEST_GAP
 from impact_aware.detection.prediction_bound import MixedBound, detection_bound, extrapolation_weights
 from impact_aware.detection.windowed_detector import (
     Finding,
@@ -42,7 +43,6 @@ class AdaptiveWindowParameters(WindowParameters):
         horizon: Largest number of periods that a prediction looks ahead.
         acceleration_variation: Variation of the acceleration da that is no impact, rad/s^2, one or per joint.
         jerk_bound: Jerk j that is no impact, rad/s^3, one or per joint.
-        noise_multiple: Standard deviations of that noise that a prediction error may have.
         sharp_bound: Use the sharper of the two bounds of `prediction_bound`; False for (2.33) itself.
         fixed_bound: Bound on every prediction error in place of the derived one, rad; the thesis uses 0.7e-3.
         confirmation_samples: Samples in a row that have to be out of bounds; 1 is quickest and takes a glitch for an
@@ -54,7 +54,6 @@ class AdaptiveWindowParameters(WindowParameters):
     horizon: int = ranged(4, "at least 1", lambda value: value >= 1)
     acceleration_variation: PerJoint = ranged_per_joint(20.0)
     jerk_bound: PerJoint = ranged_per_joint(30000.0)
-    noise_multiple: float = ranged(6.0, "more than 0", lambda value: value > 0.0)
     sharp_bound: bool = True
     fixed_bound: float | None = ranged(None, "more than 0 rad, or None", lambda value: value is None or value > 0.0)
     confirmation_samples: int = 2
@@ -85,10 +84,10 @@ class AdaptiveWindowDetector(WindowedDetector):
         noise = per_joint(chosen, "position_noise", joint_count)
         windows = range(chosen.smallest_window, chosen.window + 1)
         # The horizons beyond `horizon` only confirm, across missing samples too.
-        last_horizon = chosen.horizon + chosen.confirmation_samples - 1 + chosen.largest_gap
+        last_horizon = chosen.horizon + chosen.confirmation_samples - 1 + LARGEST_GAP
         self._used = chosen.window + 1 + chosen.horizon
         # A bridged sample is made of others that are up to two gaps older.
-        length = max(chosen.window + 1 + last_horizon, self._used + 2 * chosen.largest_gap + 1)
+        length = max(chosen.window + 1 + last_horizon, self._used + 2 * LARGEST_GAP + 1)
         self._window_count = len(windows)
         horizons = [horizon for horizon in range(1, last_horizon + 1) for _ in windows]
         windows_of_tests = list(windows) * last_horizon
@@ -108,7 +107,6 @@ class AdaptiveWindowDetector(WindowedDetector):
                     jerk[joint],
                     resolution[joint],
                     noise[joint],
-                    chosen.noise_multiple,
                     chosen.sharp_bound,
                 )
         self._confirming_tests = tests
@@ -123,7 +121,6 @@ class AdaptiveWindowDetector(WindowedDetector):
             jerk,
             resolution,
             noise,
-            chosen.noise_multiple,
         )
         self._inverse_bounds = 1.0 / self._bounds
         for constant in (tests, self._tests, self._bounds, self._inverse_bounds, self._needed):

@@ -20,29 +20,24 @@ from numpy.typing import ArrayLike
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.ring import Ring
-from impact_aware.detection.windowed_detector import Parameters, finite_row, ranged
+from impact_aware.detection.windowed_detector import finite_row
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
+DISTANCE = 1e-4
+"""Height above the lowest that is no loss, m: compliance of the surfaces and errors of the model."""
 
-@dataclass(frozen=True)
-class BounceParameters(Parameters):
-    """Parameters of the bounce detector.
+SWING_TIME = 0.001
+"""Such a height as a time at the speed of the impact, s: a joint that swings at f goes back 1 / (2 pi f) times it."""
 
-    Attributes:
-        distance: Height above the lowest that is no loss, m: compliance of the surfaces and errors of the model.
-        swing_time: The same as a time at the speed of the impact, s: a joint that swings at f goes back 1 / (2 pi f)
-            times the speed.
-        samples: Heights through which the line is put.
-        repeat_share: Share of the first impact's normal velocity jump that makes a later one a second impact.
-        longest: Time after the impact for which a loss is looked for, s.
-    """
+HEIGHTS = 5
+"""Heights through which the line is put."""
 
-    distance: float = ranged(1e-4, "more than 0 m", lambda value: value > 0.0)
-    swing_time: float = ranged(0.001, "0 s or more", lambda value: value >= 0.0)
-    samples: int = ranged(5, "at least 3", lambda value: value >= 3)
-    repeat_share: float = ranged(0.15, "between 0 and 1", lambda value: 0.0 < value < 1.0)
-    longest: float = ranged(1.0, "more than 0 s", lambda value: value > 0.0)
+REPEAT_SHARE = 0.15
+"""Share of the first impact's normal velocity jump that makes a later one a second impact."""
+
+LONGEST = 1.0
+"""Time after the impact for which a loss is looked for, s."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,13 +64,12 @@ class ContactLoss:
 class BounceDetector:
     """Watches the height of a frame over the surface that it hit."""
 
-    def __init__(self, robot: RobotModel, frame: str | None = None, parameters: BounceParameters | None = None) -> None:
+    def __init__(self, robot: RobotModel, frame: str | None = None) -> None:
         """Prepare; `frame` hits, the tool if None, and `robot` can't be shared with another thread."""
-        self.parameters = parameters or BounceParameters()
         self._robot, self._frame = robot, frame
         self._first: ImpactEvent | None = None
         # Time since the impact and height.
-        self._rows = Ring(self.parameters.samples, 2)
+        self._rows = Ring(HEIGHTS, 2)
 
     @property
     def watching(self) -> bool:
@@ -104,7 +98,7 @@ class BounceDetector:
         if first is None or event.time <= first.time:
             return None
         _, jump = self._along_normal(event)
-        if not jump > self.parameters.repeat_share * max(self._jump, 0.0):
+        if not jump > REPEAT_SHARE * max(self._jump, 0.0):
             return None
         self._first = None
         between = event.time - first.time
@@ -125,16 +119,15 @@ class BounceDetector:
             return None
         position = finite_row(sample.position, self._robot.n)
         since = sample.time - first.time
-        if position is None or not since >= 0.0 or since > self.parameters.longest:
-            if since < -0.1 or since > self.parameters.longest:
+        if position is None or not since >= 0.0 or since > LONGEST:
+            if since < -0.1 or since > LONGEST:
                 self._first = None
             return None
         height = self._height(position)
         self._lowest = min(self._lowest, height)
         self._rows.push(np.array((since, height)))
         rise = height - self._lowest
-        chosen = self.parameters
-        if rise <= chosen.distance + chosen.swing_time * self._closing or self._rows.count < chosen.samples:
+        if rise <= DISTANCE + SWING_TIME * self._closing or self._rows.count < HEIGHTS:
             return None
         # Contiguous, since the sums' rounding depends on it.
         times, heights = self._rows.rows.T.copy()

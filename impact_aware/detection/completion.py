@@ -12,27 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.detection.events import JointSample
-from impact_aware.detection.windowed_detector import WindowParameters, ranged
+from impact_aware.detection.windowed_detector import WindowParameters
+from impact_aware.errors import InvalidInputError
 from impact_aware.records import ImpactEvent
 
+QUIET_TIME = 0.015
+"""Time without a new impact and without shaking, s."""
 
-@dataclass(frozen=True)
-class CompletionParameters(WindowParameters):
-    """Parameters of the contact-completion detector.
+WINDOW = 30
+"""Samples over which shaking is measured."""
 
-    Attributes:
-        expected_contacts: Impacts that make the sequence complete, such as one per arm; 1 ends it after any.
-        quiet_time: Time without a new impact and without shaking, s.
-        window: Samples over which shaking is judged.
-        ripple: Velocity ripple that is no shaking, rad/s, root mean square.
-        longest: Time after the first impact at which the sequence counts as over in any case, s.
-    """
-
-    expected_contacts: int = ranged(1, "at least 1", lambda value: value >= 1)
-    quiet_time: float = ranged(0.015, "0 s or more", lambda value: value >= 0.0)
-    window: int = ranged(30, "at least 8, twice the coefficients of the cubic", lambda value: value >= 8)
-    ripple: float = ranged(0.02, "more than 0 rad/s", lambda value: value > 0.0)
-    longest: float = ranged(0.5, "more than 0 s", lambda value: value > 0.0)
+RIPPLE = 0.02
+"""Velocity ripple that is no shaking, rad/s, root mean square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +50,37 @@ class ContactCompletion:
 class CompletionDetector:
     """Watches the joint samples after impacts that a detector reports to it."""
 
-    def __init__(self, joint_count: int, parameters: CompletionParameters | None = None) -> None:
-        """Prepare the projection that takes a cubic away."""
-        self.parameters = chosen = parameters or CompletionParameters()
-        self._window = chosen.motion_window(joint_count, chosen.window)
-        grid = np.linspace(-1.0, 1.0, chosen.window)
-        basis, _ = np.linalg.qr(np.vander(grid, 4))
-        self._rest = np.eye(chosen.window) - basis @ basis.T
+    def __init__(
+        self,
+        joint_count: int,
+        source: WindowParameters | None = None,
+        *,
+        expected_contacts: int = 1,
+        longest: float = 0.5,
+    ) -> None:
+        """Prepare the projection that takes a cubic away.
+
+        Args:
+            joint_count: Number of joints n.
+            source: Of the samples.
+            expected_contacts: Impacts that make the sequence complete, such as one per arm; 1 ends it after any.
+            longest: Time after the first impact at which the sequence counts as over in any case, s.
+
+        Raises:
+            InvalidInputError: A number out of range.
+        """
+        if expected_contacts < 1:
+            raise InvalidInputError("expected_contacts", expected_contacts, "at least 1")
+        if not longest > 0.0:
+            raise InvalidInputError("longest", longest, "more than 0 s")
+        source = source or WindowParameters()
+        self.expected_contacts, self.longest = expected_contacts, longest
+        self._window = source.motion_window(joint_count, WINDOW)
+        basis, _ = np.linalg.qr(np.vander(np.linspace(-1.0, 1.0, WINDOW), 4))
+        self._rest = np.eye(WINDOW) - basis @ basis.T
         # Steps and noise of the encoder shake as well; their share is known.
-        self._own_variance = chosen.position_variance(joint_count)
-        # A vibration that fits once into the window has this angular frequency.
-        self._frequency = 2.0 * np.pi / (chosen.window * chosen.sampling_period)
+        self._own_variance = source.position_variance(joint_count)
+        self._span = WINDOW * source.sampling_period
         self.reset()
 
     def reset(self) -> None:
@@ -93,13 +104,14 @@ class CompletionDetector:
         rest = self._rest @ self._window.positions
         freedom = self._rest.shape[0] - 4
         variance = np.maximum((rest * rest).sum(axis=0) / freedom - self._own_variance, 0.0)
-        return float(self._frequency * np.sqrt(variance.max()))
+        # A vibration that fits once into the window has this angular frequency.
+        return float(2.0 * np.pi / self._span * np.sqrt(variance.max()))
 
     def update(self, sample: JointSample) -> ContactCompletion | None:
         """Take the next sample in, whatever it contains; the end of the sequence when it becomes known with it."""
         if not self._events or not self._window.accept(sample):
             return None
-        chosen, now = self.parameters, self._window.time
+        now = self._window.time
         first, last = self._events[0], self._events[-1]
         if now < first.time:
             # Time ran backwards past the impact.
@@ -107,11 +119,11 @@ class CompletionDetector:
             return None
         ripple = self.ripple()
         # The window must lie behind the last impact, whose kink is no shaking.
-        behind = now - last.time_detected >= chosen.window * chosen.sampling_period
-        calm = behind and len(self._events) >= chosen.expected_contacts and ripple <= chosen.ripple
+        behind = now - last.time_detected >= self._span
+        calm = behind and len(self._events) >= self.expected_contacts and ripple <= RIPPLE
         self._quiet_since = min(self._quiet_since, now) if calm else np.inf
-        settled = now - self._quiet_since >= chosen.quiet_time
-        if not settled and now - first.time < chosen.longest:
+        settled = now - self._quiet_since >= QUIET_TIME
+        if not settled and now - first.time < self.longest:
             return None
         reason = "settled" if settled else "timeout"
         completion = ContactCompletion(now, first.time, last.time, len(self._events), reason, ripple)

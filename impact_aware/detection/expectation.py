@@ -7,8 +7,8 @@ per joint. In the norm of the inertia matrix M, the share of dv that the predict
 
 the squared sine of the angle between both. The size shows later than the direction, since flexible joints take several
 milliseconds to hand the impulse on, so dv^T M p / p^T M p only has to lie in a wide interval. The impact is expected
-while u stays below `limit`, plus the prediction's own variance. The verdict is final after `decide_after`, or earlier
-when the same answer has come `agreement` times in a row.
+while u stays below `LIMIT`, plus the prediction's own variance. The verdict is final after `DECIDE_AFTER`, or earlier
+when the same answer has come `AGREEMENT` times in a row.
 """
 
 from __future__ import annotations
@@ -20,37 +20,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.detection.events import Array, JointSample
-from impact_aware.detection.windowed_detector import WindowParameters, ranged
+from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.errors import InvalidInputError
 from impact_aware.records import ImpactEvent
 
+DECIDE_AFTER = 0.009
+"""Time after the refined impact time at which the verdict is final, s."""
 
-@dataclass(frozen=True)
-class ExpectationParameters(WindowParameters):
-    """Parameters of the comparison.
+AGREEMENT = 4
+"""Equal answers in a row that make it final before."""
 
-    Attributes:
-        decide_after: Time after the refined impact time at which the verdict is final, s.
-        agreement: Equal answers in a row that make it final before.
-        earliest: Time after the impact before which nothing is judged, s.
-        before: Samples of the parabola before the impact.
-        shares: Share of the predicted jump that an expected impact shows by then, lowest and highest.
-        limit: u up to which the impact is expected; 0.07 is an angle of 15 degrees.
-    """
+EARLIEST = 0.003
+"""Time after the impact before which nothing is compared, s."""
 
-    decide_after: float = 0.009
-    agreement: int = ranged(4, "at least 1", lambda value: value >= 1)
-    earliest: float = ranged(0.003, "more than 0 s", lambda value: value > 0.0)
-    before: int = ranged(12, "at least 4", lambda value: value >= 4)
-    shares: tuple[float, float] = ranged(
-        (0.2, 2.0), "two growing positive numbers", lambda value: 0.0 < value[0] < value[1]
-    )
-    limit: float = ranged(0.07, "between 0 and 1", lambda value: 0.0 < value < 1.0)
+BEFORE = 12
+"""Samples of the parabola before the impact."""
 
-    def __post_init__(self) -> None:
-        """Check every range, and what must fit together."""
-        super().__post_init__()
-        self.require("decide_after", self.decide_after > self.earliest, "more than earliest")
+SHARES = 0.2, 2.0
+"""Share of the predicted jump that an expected impact shows by then, lowest and highest."""
+
+LIMIT = 0.07
+"""u up to which the impact is expected: an angle of 15 degrees."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,15 +87,15 @@ class ExpectationClassifier:
     Feed it every sample, `begin` it with an impact and its prediction, and take the verdict that `update` returns.
     """
 
-    def __init__(self, joint_count: int, parameters: ExpectationParameters | None = None) -> None:
-        """Allocate."""
-        self.parameters = chosen = parameters or ExpectationParameters()
-        self._joint_count = joint_count
-        self._variance = chosen.position_variance(joint_count) + 1e-18
-        after = int(np.ceil(chosen.decide_after / chosen.sampling_period)) + 2
-        self._window = chosen.motion_window(joint_count, chosen.before + after + 6)
+    def __init__(self, joint_count: int, source: WindowParameters | None = None) -> None:
+        """Allocate for the samples of a source."""
+        source = source or WindowParameters()
+        self._joint_count, self._period = joint_count, source.sampling_period
+        self._variance = source.position_variance(joint_count) + 1e-18
+        length = BEFORE + int(np.ceil(DECIDE_AFTER / source.sampling_period)) + 8
+        self._window = source.motion_window(joint_count, length)
         # Judged only once there is something to compare: between impacts nobody asks.
-        self._recent: deque[JointSample] = deque(maxlen=chosen.before + after + 6)
+        self._recent: deque[JointSample] = deque(maxlen=length)
         self._pending: _Comparison | None = None
         self._answers: list[bool] = []
 
@@ -139,7 +129,7 @@ class ExpectationClassifier:
         if spread.shape != (n,) or not (np.isfinite(spread) & (spread >= 0.0)).all():
             raise InvalidInputError("predicted_std", predicted_std, f"{n} numbers >= 0")
         doubt = float((weight.diagonal() * spread**2).sum() / (jump @ weight @ jump))
-        self._pending = _Comparison(event.time, jump, weight, self.parameters.limit + doubt)
+        self._pending = _Comparison(event.time, jump, weight, LIMIT + doubt)
         self._answers = []
         self._window.reset()
         for sample in self._recent:
@@ -147,26 +137,25 @@ class ExpectationClassifier:
 
     def update(self, sample: JointSample) -> Verdict | None:
         """Take the next sample in; returns the verdict when it becomes final with this sample."""
-        window, chosen = self._window, self.parameters
-        position = sample.position
+        window, position = self._window, sample.position
         self._recent.append(JointSample(sample.time, position.copy() if isinstance(position, np.ndarray) else position))
         if self._pending is None or not window.accept(sample):
             return None
         compared = self._pending
         since = window.time - compared.time
-        if since < chosen.earliest:
+        if since < EARLIEST:
             return None
         seen = self._jump(since)
         if seen is None:
-            if since > chosen.decide_after or since < 0.0:
+            if since > DECIDE_AFTER or since < 0.0:
                 self._pending = None
             return None
         unexplained, share = compared.of(*seen)
-        low, high = chosen.shares
+        low, high = SHARES
         self._answers.append(unexplained <= compared.limit and low <= share <= high)
-        last = self._answers[-chosen.agreement :]
-        agreed = len(last) == chosen.agreement and len(set(last)) == 1
-        if not agreed and since < chosen.decide_after:
+        last = self._answers[-AGREEMENT :]
+        agreed = len(last) == AGREEMENT and len(set(last)) == 1
+        if not agreed and since < DECIDE_AFTER:
             return None
         self._pending = None
         return Verdict(self._answers[-1], window.time, unexplained, share, seen[0])
@@ -176,8 +165,8 @@ class ExpectationClassifier:
 
         The parabola before and a ramp from t0 on are fitted together; t0 lies between two samples.
         """
-        period = self.parameters.sampling_period
-        count = int(since / period) + 1 + self.parameters.before
+        period = self._period
+        count = int(since / period) + 1 + BEFORE
         rows = self._window.positions
         if count > len(rows) or int(self._window.counts.min()) < count:
             return None

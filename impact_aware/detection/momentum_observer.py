@@ -51,6 +51,18 @@ DRIVE_SHARE = 0.1
 LARGEST_THRESHOLD = 6.0
 """External torque that is always an impact then, N m; also where the robot's description knows no largest torque."""
 
+PERIODS = 3
+"""N, the sampling periods over which the external torque is averaged."""
+
+BASELINE_SAMPLES = 10
+"""Earlier values of r whose median is taken away."""
+
+VELOCITY_SAMPLES = 5
+"""Positions in the line fit that stands in for a velocity that the samples don't carry."""
+
+CONFIRMATION_SAMPLES, CONFIRMATION_SHARE = 2, 0.6
+"""Samples in a row that show an impact, the last one in full, and the share that the earlier of them reach."""
+
 
 @dataclass(frozen=True)
 class MomentumObserverParameters(WindowParameters):
@@ -60,22 +72,12 @@ class MomentumObserverParameters(WindowParameters):
         threshold: External torque that is an impact, N m, one or per joint; None for `DRIVE_SHARE` of the joint's
             largest torque, at most `LARGEST_THRESHOLD`.
         acceleration_error: a, what noise and a wrong inertia may feign, rad/s^2, one or per joint.
-        samples: N, the periods over which the external torque is averaged.
-        baseline_samples: Earlier values of r whose median is taken away; 0 takes nothing away.
         effort_sign: 1, or -1 where the source counts torques as the robot's on its surroundings.
-        velocity_samples: Positions in the line fit that stands in for a velocity that the samples don't carry.
-        confirmation_samples: Samples in a row that have to show it, the last one in full.
-        confirmation_share: Share of that size which the earlier of them have to reach.
     """
 
     threshold: PerJoint | None = ranged_per_joint(None)
     acceleration_error: PerJoint = ranged_per_joint(5.0, positive=False)
-    samples: int = ranged(3, "at least 1", lambda value: value >= 1)
-    baseline_samples: int = ranged(10, "0 or more", lambda value: value >= 0)
     effort_sign: float = ranged(1.0, "1 or -1", lambda value: value in (-1.0, 1.0))
-    velocity_samples: int = ranged(5, "at least 2", lambda value: value >= 2)
-    confirmation_samples: int = ranged(2, "at least 1", lambda value: value >= 1)
-    confirmation_share: float = ranged(0.6, "more than 0 and at most 1", lambda value: 0.0 < value <= 1.0)
 
 
 class MomentumObserverDetector(WindowedDetector):
@@ -110,26 +112,19 @@ class MomentumObserverDetector(WindowedDetector):
         own = threshold_of(robot) if chosen.threshold is None else per_joint(chosen, "threshold", joint_count)
         self._threshold, self._torque_errors = own, np.diag(own**2)
         self._acceleration_variance = per_joint(chosen, "acceleration_error", joint_count) ** 2
-        width = chosen.samples
-        self._momenta = Ring(width + 1, joint_count)
-        self._drives = Ring(width, joint_count)
-        self._externals = Ring(chosen.baseline_samples + width + 1, joint_count)
-        grid = np.arange(chosen.velocity_samples, dtype=np.float64)
+        self._momenta = Ring(PERIODS + 1, joint_count)
+        self._drives = Ring(PERIODS, joint_count)
+        self._externals = Ring(BASELINE_SAMPLES + PERIODS + 1, joint_count)
+        grid = np.arange(VELOCITY_SAMPLES, dtype=np.float64)
         grid -= grid.mean()
         self._slope = grid / (grid @ grid) / chosen.sampling_period
         self._zero = np.zeros(joint_count)
         self._over = 0
         self._had_velocity = True
-        history = width + self._externals.length + max(chosen.velocity_samples, 2)
-        super().__init__(joint_count, chosen, max(20, history), kink_span=width + 4)
-
-    @property
-    def levels(self) -> Array:
-        """Every joint's external torque over its threshold (n,)."""
-        return self._shares
+        history = PERIODS + self._externals.length + VELOCITY_SAMPLES
+        super().__init__(joint_count, chosen, history, kink_span=PERIODS + 4)
 
     def _forget(self) -> None:
-        self._shares = np.zeros(self.joint_count)
         self._momenta.restart()
         self._drives.restart()
         self._externals.restart()
@@ -140,18 +135,15 @@ class MomentumObserverDetector(WindowedDetector):
 
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         external = self._measure(sample, steps)
-        self._shares = np.zeros(self.joint_count)
-        if external is None:
-            self._over = 0
-            return None
-        self._shares = shares = np.abs(external) / self._threshold
-        self.level = self._size(self._window.positions[-1], external)
-        if self.level <= self.parameters.confirmation_share:
+        if external is not None:
+            self.level = self._size(self._window.positions[-1], external)
+        if external is None or self.level <= CONFIRMATION_SHARE:
             self._over = 0
             return None
         self._over += 1
-        if self.level <= 1.0 or self._over < self.parameters.confirmation_samples:
+        if self.level <= 1.0 or self._over < CONFIRMATION_SAMPLES:
             return None
+        shares = np.abs(external) / self._threshold
         return Finding(int(shares.argmax()), shares)
 
     def _measure(self, sample: JointSample, steps: int) -> Array | None:
@@ -163,10 +155,9 @@ class MomentumObserverDetector(WindowedDetector):
             self._forget()
             self._had_velocity = has_velocity
         if velocity is None:
-            fitted = self.parameters.velocity_samples
-            if self._window.counts.min() < fitted:
+            if self._window.counts.min() < VELOCITY_SAMPLES:
                 return None
-            velocity = self._slope @ self._window.positions[-fitted:]
+            velocity = self._slope @ self._window.positions[-VELOCITY_SAMPLES:]
         if effort is None:
             return None
         momentum, drive = self._momentum_and_drive(self._window.positions[-1], velocity, effort)
@@ -174,14 +165,12 @@ class MomentumObserverDetector(WindowedDetector):
         self._drives.push(drive)
         if self._momenta.count < self._momenta.length:
             return None
-        duration = self.parameters.samples * self.parameters.sampling_period
+        duration = PERIODS * self.parameters.sampling_period
         external = (self._momenta.rows[-1] - self._momenta.rows[0]) / duration - median_row(self._drives.rows)
         self._externals.push(external)
         if self._externals.count < self._externals.length:
             return None
-        if self.parameters.baseline_samples:
-            external = external - median_row(self._externals.rows[: self.parameters.baseline_samples])
-        return external
+        return external - median_row(self._externals.rows[:BASELINE_SAMPLES])
 
     def _size(self, position: Array, external: Array) -> float:
         """Return the external torque (n,) over what may be wrong, in all joints together."""

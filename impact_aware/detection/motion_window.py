@@ -20,6 +20,9 @@ from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.ring import Ring
 from impact_aware.errors import InvalidInputError
 
+LARGEST_GAP = 3
+"""Missing samples in a row that are bridged."""
+
 # Stamps closer to the grid than this are on it: a double holds seconds since 1970 to 0.24 us only.
 GRID_TOLERANCE = 0.6e-6
 
@@ -77,14 +80,13 @@ class MotionWindow:
         fresh: Whether the newest sample was the first after a start or restart of all windows.
     """
 
-    def __init__(self, joint_count: int, length: int, period: float, largest_gap: int, resolution: Array) -> None:
+    def __init__(self, joint_count: int, length: int, period: float, resolution: Array) -> None:
         """Allocate the window.
 
         Args:
             joint_count: Number of joints n, at least 1.
             length: Samples kept, at least 4.
             period: Sampling period, s.
-            largest_gap: Sampling periods without a sample that are still bridged.
             resolution: Smallest step of the position signal (n,), rad.
         """
         if joint_count < 1:
@@ -94,7 +96,6 @@ class MotionWindow:
         self.drops = DropCounts()
         self.counts = np.zeros(joint_count, dtype=np.int64)
         self._joint_count = joint_count
-        self._largest_gap = largest_gap
         # A joint that passed two steps of its encoder from one sample to the next can't repeat a value right after.
         self._moving_step = 2.0 * resolution + 1e-12
         self._rows = Ring(length, joint_count)
@@ -176,7 +177,7 @@ class MotionWindow:
             if interval < 0.0:
                 self.drops.backwards += 1
                 self.reset()
-            elif interval > (self._largest_gap + 1.5) * self.period:
+            elif interval > (LARGEST_GAP + 1.5) * self.period:
                 if (position + self._turns == self._rows.newest).all() and self._was_moving():
                     self.drops.held += 1
                     return 0
@@ -249,7 +250,7 @@ class MotionWindow:
             newest -= turns
         elif (newest == last).all():
             self._repeats += 1
-            if self._repeats <= self._largest_gap or self._was_moving():
+            if self._repeats <= LARGEST_GAP or self._was_moving():
                 self.drops.held += 1
                 return False
         return True
@@ -259,7 +260,7 @@ class MotionWindow:
         step = np.abs(self._newest - self._rows.newest)
         if not step.any():
             return
-        if self._largest_gap < self._repeats <= _AT_REST and (step > self._moving_step).any():
+        if LARGEST_GAP < self._repeats <= _AT_REST and (step > self._moving_step).any():
             self.drops.gaps += 1
             self.restart()
             self._moved_across_gap = True

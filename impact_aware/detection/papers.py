@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.motion_window import LARGEST_GAP
 from impact_aware.detection.ring import Ring, median_row
 from impact_aware.detection.windowed_detector import (
     Finding,
@@ -26,6 +27,19 @@ from impact_aware.detection.windowed_detector import (
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 
+HALF_WIDTH = 2
+"""Half the width of the central difference of positions, sampling periods."""
+
+CONFIRMATION_SHARE = 0.4
+"""Share of the threshold that the acceleration must reach with the same sign at the next sample."""
+
+BASELINE_SAMPLES, BASELINE_GAP = 10, 5
+"""Samples whose median torque residual is friction and payload, or the expected torque, and those between them and the
+newest one, so that an impact does not raise its own expectation."""
+
+OVER_THRESHOLD = 2
+"""Samples in a row whose torque residual is over the threshold."""
+
 
 @dataclass(frozen=True)
 class AccelerationParameters(WindowParameters):
@@ -34,22 +48,17 @@ class AccelerationParameters(WindowParameters):
     Attributes:
         threshold: Acceleration that is an impact, rad/s^2, one or per joint.
         joints: Indices of the joints to watch; None for all.
-        half_width: s, half the width of the central difference, sampling periods.
-        confirmation_share: Share of the threshold that the next sample must reach with the same sign; 0 confirms
-            nothing, so that a glitch of one sample is an impact.
     """
 
     threshold: PerJoint = ranged_per_joint(45.0)
     joints: tuple[int, ...] | None = None
-    half_width: int = ranged(2, "at least 1", lambda value: value >= 1)
-    confirmation_share: float = ranged(0.4, "0 to 1", lambda value: 0.0 <= value <= 1.0)
 
 
 class AccelerationDetector(WindowedDetector):
     """Joint acceleration by central differences over a threshold: Rey Arias 2024, section IV-A.
 
-    The joints are watched in parallel, the earliest counts (Rey Arias 2024 leaves joint 7 out). What is known at a
-    sample is the acceleration `half_width` periods before, (q_k - 2 q_{k-s} + q_{k-2s}) / (s h)^2, whose error is up to
+    The joints are watched in parallel, the earliest counts (Rey Arias 2024 leaves joint 7 out). A sample
+    shows the acceleration s = `HALF_WIDTH` periods before, (q_k - 2 q_{k-s} + q_{k-2s}) / (s h)^2, whose error is up to
     2 r / (s h)^2 for an encoder step r.
 
     Where a sample of the second difference is bridged, the difference has other weights. The acceleration is then
@@ -67,54 +76,36 @@ class AccelerationDetector(WindowedDetector):
         """
         self.parameters = chosen = parameters or AccelerationParameters()
         self._watched = joint_mask(chosen, "joints", joint_count)
-        self._inverse_threshold = np.where(self._watched, 1.0 / per_joint(chosen, "threshold", joint_count), 0.0)
-        self._width = 2 * chosen.half_width
-        self._scale = self._inverse_threshold / (chosen.half_width * chosen.sampling_period) ** 2
+        inverse = np.where(self._watched, 1.0 / per_joint(chosen, "threshold", joint_count), 0.0)
+        self._width = 2 * HALF_WIDTH
+        self._scale = inverse / (HALF_WIDTH * chosen.sampling_period) ** 2
         self._shares = np.zeros(joint_count)
         self._previous = np.zeros(joint_count)
-        length = max(16, 3 * self._width, self._width + 2 * chosen.largest_gap + 2)
+        length = max(16, 3 * self._width, self._width + 2 * LARGEST_GAP + 2)
         self._difference = np.zeros((1, self._width + 1))
         self._difference[0, [0, -1]] = 1.0
-        self._difference[0, chosen.half_width] = -2.0
+        self._difference[0, HALF_WIDTH] = -2.0
         ages = np.arange(length - 1.0, -1.0, -1.0)
         self._kernel = np.maximum(ages[:, None] - ages, 0.0)
         super().__init__(joint_count, chosen, length=length, kink_span=self._width + 4)
 
-    @property
-    def levels(self) -> Array:
-        """Every joint's signal over its bound (n,)."""
-        return np.abs(self._shares)
-
     def _forget(self) -> None:
         self._previous[:] = 0.0
-        self._previous_level = 0.0
 
     def _rest(self, sample: JointSample, steps: int) -> None:
         self._measure()
         self._previous[:] = self._shares
-        self._previous_level = float(np.abs(self._shares).max())
 
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         self._measure()
         magnitudes = np.abs(self._shares)
         self.level = float(magnitudes[magnitudes.argmax()])
-        share = self.parameters.confirmation_share
-        quiet = self.level < 1.0 and (not share or self._previous_level < 1.0)
-        self._previous_level = self.level
-        if quiet:
-            self._previous[:] = self._shares
-            return None
-        if share:
-            strongest = np.abs(self._previous)
-            out = (strongest >= 1.0) & (self._shares * np.sign(self._previous) >= share)
-            residual = np.maximum(strongest, magnitudes)
-        else:
-            strongest = residual = magnitudes
-            out = strongest >= 1.0
+        strongest = np.abs(self._previous)
+        out = (strongest >= 1.0) & (self._shares * np.sign(self._previous) >= CONFIRMATION_SHARE)
         self._previous[:] = self._shares
         if not out.any():
             return None
-        return Finding(int(np.where(out, strongest, 0.0).argmax()), residual)
+        return Finding(int(np.where(out, strongest, 0.0).argmax()), np.maximum(strongest, magnitudes))
 
     def _measure(self) -> None:
         """Put the accelerations over their thresholds into `_shares`, less what gaps and stamps may have put there."""
@@ -131,7 +122,7 @@ class AccelerationDetector(WindowedDetector):
         if mixture is not None:
             weights = (self._difference @ mixture[-self._width - 1 :])[0]
             steps = float(np.abs(weights).sum()) / 4.0
-            motion = float(np.abs(self._kernel @ weights).sum()) / self.parameters.half_width**2
+            motion = float(np.abs(self._kernel @ weights).sum()) / HALF_WIDTH**2
             self._shares /= max(steps, motion, 1.0)
 
 
@@ -142,20 +133,10 @@ class TorqueResidualParameters(WindowParameters):
     Attributes:
         threshold: tau_0, N m, on the sum over the chosen joints.
         joints: Indices of those joints; None for all.
-        effort_sign: 1, or -1 where the source counts torques the other way round than `effort_reference`.
-        baseline_samples: Samples whose median is the expected torque where none is given.
-        baseline_gap: Samples between them and the newest one, so that an impact does not raise its own expectation.
-        bias_removal: Take the median residual of the same samples away, so that friction and payload don't count.
-        confirmation_samples: Samples in a row that have to be over the threshold.
     """
 
     threshold: float = ranged(8.0, "more than 0 N m", lambda value: value > 0.0)
     joints: tuple[int, ...] | None = None
-    effort_sign: float = ranged(1.0, "1 or -1", lambda value: value in (-1.0, 1.0))
-    baseline_samples: int = ranged(10, "at least 1", lambda value: value >= 1)
-    baseline_gap: int = ranged(5, "0 or more", lambda value: value >= 0)
-    bias_removal: bool = True
-    confirmation_samples: int = ranged(2, "at least 1", lambda value: value >= 1)
 
 
 class TorqueResidualDetector(WindowedDetector):
@@ -165,7 +146,8 @@ class TorqueResidualDetector(WindowedDetector):
 
     Wang 2021 takes joints 5 and 6 of a Panda, the controller's torques as tau*, and tau_0 between 1.5 and 1.8 N m.
     Where the samples carry no expected torque, the median of the last measured ones is expected next; a quick change of
-    the command then looks like an impact, so the threshold must be above the quickest one.
+    the command then looks like an impact, so the threshold must be above the quickest one. The residual's median
+    is taken away as well, so that friction and payload don't count.
     """
 
     name: ClassVar[str] = "torque_residual"
@@ -179,11 +161,10 @@ class TorqueResidualDetector(WindowedDetector):
         self.parameters = chosen = parameters or TorqueResidualParameters()
         self._watched = joint_mask(chosen, "joints", joint_count)
         self._weights = self._watched.astype(np.float64)
-        self._baseline = slice(0, chosen.baseline_samples)
-        self._residuals = Ring(chosen.baseline_samples + chosen.baseline_gap + 1, joint_count)
+        self._residuals = Ring(BASELINE_SAMPLES + BASELINE_GAP + 1, joint_count)
         self._over = 0
         self._had_reference = True
-        length = max(20, self._residuals.length + chosen.confirmation_samples)
+        length = max(20, self._residuals.length + OVER_THRESHOLD)
         super().__init__(joint_count, chosen, length, kink_span=6)
 
     def _forget(self) -> None:
@@ -201,7 +182,7 @@ class TorqueResidualDetector(WindowedDetector):
             self._over = 0
             return None
         self._over += 1
-        if self._over < self.parameters.confirmation_samples:
+        if self._over < OVER_THRESHOLD:
             return None
         shares = residual * self._weights / self.parameters.threshold
         return Finding(int(shares.argmax()), shares)
@@ -217,54 +198,38 @@ class TorqueResidualDetector(WindowedDetector):
         if has_reference != self._had_reference:
             self._forget()
             self._had_reference = has_reference
-        residual = self.parameters.effort_sign * effort
-        if reference is not None:
-            residual -= reference
+        residual = effort if reference is None else effort - reference
         ring = self._residuals
         ring.push(residual)
-        if reference is None or self.parameters.bias_removal:
-            if ring.count < ring.length:
-                return None
-            residual = residual - median_row(ring.rows[self._baseline])
-        return np.abs(residual)
+        if ring.count < ring.length:
+            return None
+        return np.abs(residual - median_row(ring.rows[:BASELINE_SAMPLES]))
 
 
-@dataclass(frozen=True)
-class SensitiveJointParameters(AdaptiveWindowParameters):
-    """Parameters of the detector on the most sensitive joints.
-
-    Attributes:
-        watched_joints: How many joints, most sensitive first; 1 in the thesis.
-    """
-
-    watched_joints: int = ranged(1, "at least 1", lambda value: value >= 1)
-
-
-def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> Array:
-    """Change of joint velocity per normal impulse, gamma of Aouaj thesis, (4.11), with M + B_theta.
+def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike) -> Array:
+    """Change of joint velocity per normal impulse at the tool, gamma of Aouaj thesis, (4.11), with M + B_theta.
 
     Args:
         robot: The arm.
         position: Joint positions (n,), rad.
         normal: Contact normal from the obstacle into the robot (3,), base frame.
-        frame: Frame whose origin touches; the tool if None.
 
     Returns:
         gamma (n,), rad/s per N s.
     """
-    jacobian = robot.frame_jacobian(position, frame)[:3]
+    jacobian = robot.frame_jacobian(position)[:3]
     return np.asarray(np.linalg.solve(robot.mass_matrix(position), jacobian.T @ unit_vector("normal", normal)))
 
 
 class SensitiveJointDetector(AdaptiveWindowDetector):
-    """The adaptive window on the joints that the expected contact moves most: Aouaj thesis, (4.10)-(4.12).
+    """The adaptive window on the joint that the expected contact moves most: Aouaj thesis, (4.10)-(4.12).
 
     A frictionless impact with normal impulse Lambda_N changes the joint velocities by gamma(q) Lambda_N with
 
         gamma = (M + B_theta)^-1 J_N^T,
 
-    so the joint with the largest |gamma_i| shows it first. Watching only the few most sensitive joints keeps the
-    others' vibrations from raising alarms; it needs the position and direction of the contact.
+    so the joint with the largest |gamma_i| shows it first. Watching only that one keeps the others' vibrations from
+    raising alarms; it needs the position and direction of the contact.
 
     Attributes:
         normal: Expected contact normal from the obstacle into the robot, unit vector (3,), base frame.
@@ -275,11 +240,10 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
     def __init__(
         self,
         joint_count: int,
-        parameters: SensitiveJointParameters | None = None,
+        parameters: AdaptiveWindowParameters | None = None,
         *,
         robot: RobotModel,
         normal: ArrayLike,
-        frame: str | None = None,
     ) -> None:
         """Prepare.
 
@@ -288,24 +252,22 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
             parameters: Parameters; defaults if None.
             robot: The arm, which can't be shared with another thread.
             normal: Expected contact normal from the obstacle into the robot (3,), base frame.
-            frame: Frame whose origin touches; the tool if None.
 
         Raises:
             InvalidInputError: The robot has another number of joints, or the normal has no direction.
         """
         if robot.n != joint_count:
             raise InvalidInputError("robot", f"{robot.n} joints", f"{joint_count} joints")
-        chosen = parameters or SensitiveJointParameters()
-        self._robot, self.normal, self._frame = robot, unit_vector("normal", normal), frame
-        self._watch_count = min(chosen.watched_joints, joint_count)
-        super().__init__(joint_count, chosen)
+        self._robot, self.normal = robot, unit_vector("normal", normal)
+        super().__init__(joint_count, parameters)
 
     def _largest_excess(self, steps: int) -> float:
         largest = super()._largest_excess(steps)
         if largest <= 1.0:
             return largest
         # The posture matters only once something is out of bounds, so the model stays out of the quiet cycles.
-        sensitivity = np.abs(impact_sensitivity(self._robot, self._window.positions[-1], self.normal, self._frame))
-        ignored = np.argsort(sensitivity)[: self.joint_count - self._watch_count]
-        self._excess[:, ignored] = 0.0
-        return float(self._excess.max())
+        joint = int(np.abs(impact_sensitivity(self._robot, self._window.positions[-1], self.normal)).argmax())
+        watched = self._excess[:, joint].copy()
+        self._excess[:] = 0.0
+        self._excess[:, joint] = watched
+        return float(watched.max())

@@ -26,6 +26,9 @@ import numpy as np
 
 from impact_aware.detection.events import Array
 
+NOISE_MULTIPLE = 6.0
+"""Standard deviations of the noise that a prediction error may have."""
+
 _FINE = 100
 """Points per sampling period with which the moments are integrated."""
 
@@ -60,7 +63,6 @@ def detection_bound(
     jerk_bound: float,
     encoder_resolution: float,
     position_noise: float = 0.0,
-    noise_multiple: float = 6.0,
     sharp: bool = True,
 ) -> float:
     """Largest prediction error that is no impact: Aouaj thesis, (2.33), for any horizon and with a term for noise.
@@ -73,7 +75,6 @@ def detection_bound(
         jerk_bound: j, rad/s^3.
         encoder_resolution: r, rad.
         position_noise: Standard deviation of independent noise on every sample, rad.
-        noise_multiple: Standard deviations of the prediction error that are allowed for it.
         sharp: Take the sharper bound; False for (2.33) itself.
 
     Returns:
@@ -87,7 +88,7 @@ def detection_bound(
         variation = float(np.abs(weights) @ position_variation(ages, acceleration_variation, jerk_bound))
         variation += float(position_variation(horizon * sampling_period, acceleration_variation, jerk_bound))
     steps = 0.5 * encoder_resolution * (1.0 + np.abs(weights).sum())
-    noise = noise_multiple * position_noise * np.sqrt(1.0 + weights @ weights)
+    noise = NOISE_MULTIPLE * position_noise * np.sqrt(1.0 + weights @ weights)
     # Rounding of the arithmetic itself, for a signal without steps or noise.
     return float(steps + noise + variation) + 1e-12
 
@@ -133,7 +134,6 @@ class MixedBound:
         jerk_bound: Array,
         encoder_resolution: Array,
         position_noise: Array,
-        noise_multiple: float,
     ) -> None:
         """Precompute the moments.
 
@@ -147,11 +147,10 @@ class MixedBound:
             jerk_bound: j (n,), rad/s^3.
             encoder_resolution: r (n,), rad.
             position_noise: Standard deviation beside the steps (n,), rad.
-            noise_multiple: Standard deviations that are allowed for it.
         """
         self._tests = tests
         self._half_step = 0.5 * encoder_resolution
-        self._noise = noise_multiple * position_noise
+        self._noise = NOISE_MULTIPLE * position_noise
         ages = np.arange(length - 1.0, -1.0, -1.0)
         # K at a sample from the weights of the later ones.
         self._kernel = np.maximum(ages[:, None] - ages[None, :], 0.0) * period

@@ -6,62 +6,72 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.detector import ImpactDetector
-from impact_aware.detection.fusion import FusionDetector, FusionParameters
+from impact_aware.detection.fusion import FusionDetector
 from impact_aware.detection.momentum_observer import MomentumObserverDetector, MomentumObserverParameters
 from impact_aware.detection.papers import (
     AccelerationDetector,
     AccelerationParameters,
     SensitiveJointDetector,
-    SensitiveJointParameters,
     TorqueResidualDetector,
     TorqueResidualParameters,
 )
+from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.robot import RobotModel
 
 _CLASSES: tuple[tuple[type[Any], type[Any]], ...] = (
     (AdaptiveWindowDetector, AdaptiveWindowParameters),
     (AccelerationDetector, AccelerationParameters),
     (TorqueResidualDetector, TorqueResidualParameters),
     (MomentumObserverDetector, MomentumObserverParameters),
-    (SensitiveJointDetector, SensitiveJointParameters),
-    (FusionDetector, FusionParameters),
+    (SensitiveJointDetector, AdaptiveWindowParameters),
+    (FusionDetector, WindowParameters),
 )
 DETECTORS = {detector.name: detector for detector, _ in _CLASSES}
 PARAMETERS = {detector.name: parameters for detector, parameters in _CLASSES}
 
-# What a detector needs beside numbers: the arm, and where it is going to touch.
 NEEDS: dict[str, tuple[str, ...]] = {
     MomentumObserverDetector.name: ("robot",),
     SensitiveJointDetector.name: ("robot", "normal"),
 }
-OPTIONS: dict[str, tuple[str, ...]] = {
-    SensitiveJointDetector.name: ("frame",),
-    FusionDetector.name: ("robot",),
-}
+"""What a detector needs beside numbers: the arm, and the normal of the surface that it is going to touch."""
+
+TAKES = {**NEEDS, FusionDetector.name: ("robot",)}
+"""What it takes."""
 
 
-def make_detector(name: str, joint_count: int, **parameters: Any) -> ImpactDetector:
+def make_detector(
+    name: str,
+    joint_count: int,
+    *,
+    robot: RobotModel | None = None,
+    normal: ArrayLike | None = None,
+    **parameters: Any,
+) -> ImpactDetector:
     """Build a detector by its name.
 
     Args:
         name: One of `DETECTORS`.
         joint_count: Number of joints n.
-        **parameters: Fields of the detector's parameter class, the rest keeps its defaults; and what the detector
-            `NEEDS` besides, such as `robot`.
+        robot: The arm, for the detectors that take it.
+        normal: Contact normal from the obstacle into the robot (3,), base frame, for the detectors that take it.
+        **parameters: Fields of the detector's parameter class, the rest keeps its defaults.
 
     Raises:
         UnknownNameError: No such detector.
-        InvalidInputError: No such parameter, one that is missing, or a value out of range.
+        InvalidInputError: No such parameter, a missing robot or normal, or a value out of range.
     """
     if name not in DETECTORS:
         raise UnknownNameError("detector", name, tuple(DETECTORS))
-    needs = NEEDS.get(name, ())
-    for key in needs:
-        if parameters.get(key) is None:
+    known = {"robot": robot, "normal": normal}
+    for key in NEEDS.get(name, ()):
+        if known[key] is None:
             raise InvalidInputError(f"parameter {key} of detector {name}", None, "to be given")
-    others = {key: parameters.pop(key) for key in (*needs, *OPTIONS.get(name, ())) if key in parameters}
+    others = {key: known[key] for key in TAKES.get(name, ())}
     detector: ImpactDetector = DETECTORS[name](joint_count, detector_parameters(name, parameters), **others)
     return detector
 

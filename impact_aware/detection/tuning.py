@@ -1,14 +1,15 @@
 """Parameters of a detector, learnt from a recording without impacts, and how often it would then be wrong.
 
-Measured are the source (sampling period, encoder step, noise) and the threshold that would just have kept each second
-quiet; a Gumbel distribution of these maxima says how often a threshold is passed per hour. The threshold is the lowest
-one that both meets the wanted rate and lies a margin above the largest value seen. The rate is that of single samples,
-so that a detector that wants its finds confirmed does better.
+Measured are the source (sampling period, encoder step, noise) and the largest signal of each second: for the adaptive
+window the variation of the acceleration that each joint needs, for other detectors the level over their default
+thresholds. A Gumbel distribution of these maxima gives the rate at which a value is passed. The bounds are the lowest
+that both meet the wanted rate and lie a margin above the largest value seen. The rate is that of single samples, so
+that a detector that confirms its finds does better.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.events import Array, Recording, Signal
-from impact_aware.detection.momentum_observer import MomentumObserverParameters
+from impact_aware.detection.momentum_observer import MomentumObserverDetector, threshold_of
 from impact_aware.detection.motion_window import GRID_TOLERANCE
 from impact_aware.detection.prediction_bound import detection_bound
 from impact_aware.detection.registry import PARAMETERS, detector_parameters, make_detector
@@ -47,7 +48,8 @@ class Tuning:
         false_alarms_per_hour: Expected in motion like that of the recording.
         false_alarms_bound: Rate that the recording alone excludes with 95 % confidence, 3 over its length, per hour.
         hours: Length of the recording.
-        largest: Largest signal seen, in the unit of the threshold, per joint or in all.
+        largest: Largest variation of the acceleration that each joint needed, rad/s^2; of the other detectors the
+            largest level over their default thresholds.
     """
 
     detector: str
@@ -128,25 +130,21 @@ def tune(
         "position_noise": quality.position_noise,
         **fixed,
     }
-    if name == "adaptive_window":
-        signals = _needed_variation(AdaptiveWindowParameters(**learnt), recording)
-    else:
-        signals = _signals(name, learnt, recording, robot)
+    window = name == "adaptive_window"
+    signals = _needed_variation(learnt, recording) if window else _levels(name, learnt, recording, robot)
     maxima = _second_maxima(signals, quality.sampling_period)
-    if name == "adaptive_window":
+    if window:
         # Where noise explains every error, slower motion than this is still allowed for.
         maxima = np.maximum(maxima, LEAST_VARIATION)
     if not len(maxima) or not (maxima > 0.0).any():
         raise InvalidInputError("recording", "no usable signal", f"the signal that {name} looks at")
     share = false_alarms_per_hour / maxima.shape[1]
-    thresholds, rates = zip(*(_threshold(column, share, margin) for column in maxima.T), strict=True)
-    if name == "adaptive_window":
-        learnt["acceleration_variation"] = thresholds
-        learnt["jerk_bound"] = tuple(value / _CORNER for value in thresholds)
+    bounds, rates = zip(*(_threshold(column, share, margin) for column in maxima.T), strict=True)
+    if window:
+        learnt["acceleration_variation"] = bounds
+        learnt["jerk_bound"] = tuple(value / _CORNER for value in bounds)
     else:
-        learnt["threshold"] = thresholds[0] if name == "torque_residual" else thresholds
-    if name == "momentum_observer":
-        rates = (_widen(learnt, recording, robot, false_alarms_per_hour, margin),)
+        learnt |= _scaled(name, learnt, bounds[0], robot)
     return Tuning(
         name,
         learnt,
@@ -178,13 +176,13 @@ def load_parameters(path: str | Path, detector: str) -> dict[str, Any]:
     return found
 
 
-def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording) -> Array:
+def _needed_variation(learnt: dict[str, Any], recording: Recording) -> Array:
     """Smallest variation of the acceleration, rad/s^2, whose bound contains all errors of a sample (m, n).
 
     The bound is linear in the variation when the time in which the jerk bound lets it build up is kept.
     """
     joints = recording.positions.shape[1]
-    unit = replace(parameters, acceleration_variation=1.0, jerk_bound=1.0 / _CORNER)
+    unit = AdaptiveWindowParameters(**{**learnt, "acceleration_variation": 1.0, "jerk_bound": 1.0 / _CORNER})
     detector = AdaptiveWindowDetector(joints, unit)
     scales = np.array(
         [
@@ -207,46 +205,30 @@ def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording
     return np.maximum(needed, 0.0)
 
 
-def _signals(name: str, learnt: dict[str, Any], recording: Recording, robot: RobotModel | None) -> Array:
-    """The detector's signal in the unit of its threshold, per sample and joint (or in all for the torque residual)."""
-    others = {"robot": robot} if name == "momentum_observer" else {}
-    detector: Any = make_detector(name, recording.positions.shape[1], **learnt, **others, threshold=_UNREACHED)
-    rows = []
+def _levels(name: str, learnt: dict[str, Any], recording: Recording, robot: RobotModel | None) -> Array:
+    """The detector's signal over its default thresholds (m, 1)."""
+    raised = learnt | _scaled(name, learnt, _UNREACHED, robot)
+    detector: Any = make_detector(name, recording.positions.shape[1], **raised, robot=robot)
+    levels = []
     for index in range(len(recording)):
         detector.update(recording.sample(index))
-        rows.append(np.atleast_1d(detector.levels) * _UNREACHED)
-    return np.array(rows)
+        levels.append(_UNREACHED * detector.level)
+    return np.array(levels)[:, None]
 
 
-def _widen(
-    learnt: dict[str, Any], recording: Recording, robot: RobotModel | None, false_alarms_per_hour: float, margin: float
-) -> float:
-    """Widen the momentum observer's bounds in `learnt` where what keeps each joint quiet is not enough for all of them.
+def _scaled(name: str, learnt: dict[str, Any], factor: float, robot: RobotModel | None) -> dict[str, Any]:
+    """The thresholds of a detector, multiplied."""
+    given = PARAMETERS[name](**learnt)
+    if name != MomentumObserverDetector.name:
+        return {"threshold": _times(factor, given.threshold)}
+    if robot is None:
+        return {}
+    threshold = tuple(threshold_of(robot).tolist()) if given.threshold is None else given.threshold
+    return {"threshold": _times(factor, threshold), "acceleration_error": _times(factor, given.acceleration_error)}
 
-    Returns:
-        False alarms to expect of the joints together, per hour.
-    """
-    thresholds = np.array(learnt["threshold"])
-    errors = learnt.get("acceleration_error", MomentumObserverParameters.acceleration_error)
-    errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), thresholds.shape)
 
-    def widened(factor: float) -> dict[str, Any]:
-        return {
-            "threshold": tuple((factor * thresholds).tolist()),
-            "acceleration_error": tuple((factor * errors).tolist()),
-        }
-
-    bounds = learnt | widened(_UNREACHED)
-    detector: Any = make_detector("momentum_observer", len(thresholds), **bounds, robot=robot)
-    sizes = []
-    for index in range(len(recording)):
-        detector.update(recording.sample(index))
-        sizes.append((_UNREACHED * detector.level,))
-    maxima = _second_maxima(np.array(sizes), learnt["sampling_period"])
-    factor, rate = _threshold(maxima[:, 0], false_alarms_per_hour, margin)
-    if factor > 1.0:
-        learnt.update(widened(factor))
-    return rate
+def _times(factor: float, values: Any) -> Any:
+    return tuple(factor * value for value in values) if isinstance(values, tuple) else factor * values
 
 
 def _second_maxima(signals: Array, period: float) -> Array:

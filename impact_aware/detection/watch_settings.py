@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection.bounce import BounceDetector
-from impact_aware.detection.completion import CompletionDetector, CompletionParameters
-from impact_aware.detection.detector import ImpactDetector
+from impact_aware.detection.completion import CompletionDetector
 from impact_aware.detection.events import Array
-from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters
-from impact_aware.detection.fusion import MEMBERS
+from impact_aware.detection.expectation import ExpectationClassifier
 from impact_aware.detection.impact_watch import ImpactWatch
-from impact_aware.detection.registry import NEEDS, OPTIONS, PARAMETERS, make_detector
+from impact_aware.detection.registry import make_detector
 from impact_aware.detection.ringing import RingingTest
 from impact_aware.detection.tuning import measured_noise
+from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.robot import RobotModel
-from impact_aware.robot.profile import effort_kind_of
 
 NOISE_SAMPLES = 50
 """Samples from which the noise of the positions is measured."""
 
 NOISE_MARGIN = 1.5
 """Factor on the measured noise, as a standard deviation from so few samples may be that much too small."""
-
-JOINT_SHARE = 0.8
-"""Share of their bounds that positions and momentum both have to reach in the fusion of these two."""
 
 
 @dataclass(frozen=True)
@@ -37,39 +33,28 @@ class WatchSettings:
 
     Attributes:
         detector: Name of the detector.
-        fusion_members: Members of the fusion; empty for the adaptive window, with the momentum observer if there is a
-            robot. The torque residual is none of them, since it needs the torques to expect.
         normal: Contact normal from the obstacle into the robot, base frame; empty if not known.
         sampling_period: s.
         encoder_resolution: rad.
         position_noise: Standard deviation beside the steps, rad.
         refractory_time: Time after an impact in which no other is reported, s.
         expectation: Tell whether impacts were predicted.
-        expectation_limit: u up to which an impact is the predicted one.
         bounce: Tell when contact is lost; needs the robot.
         completion: Tell when a sequence of impacts is over.
-        ringing: Tell joints that ring after an impact from a second one.
         expected_contacts: Impacts that make it complete.
-        completion_quiet_time: s.
-        completion_ripple: rad/s.
-        completion_longest: s.
+        completion_longest: Time after the first impact at which the sequence counts as over in any case, s.
     """
 
     detector: str = "adaptive_window"
-    fusion_members: Sequence[str] = ()
     normal: Sequence[float] = ()
     sampling_period: float = 1e-3
     encoder_resolution: float = 1e-5
     position_noise: float = 0.0
     refractory_time: float = 0.04
     expectation: bool = True
-    expectation_limit: float = 0.07
     bounce: bool = True
     completion: bool = True
-    ringing: bool = True
     expected_contacts: int = 1
-    completion_quiet_time: float = 0.015
-    completion_ripple: float = 0.02
     completion_longest: float = 0.5
 
 
@@ -92,40 +77,24 @@ def make_watch(
         InvalidInputError: A value out of range, or a detector without the robot or normal that it needs.
         UnknownNameError: No such detector.
     """
-    source: dict[str, Any] = {
-        "sampling_period": settings.sampling_period,
-        "encoder_resolution": settings.encoder_resolution,
-        "position_noise": settings.position_noise,
-    }
+    source = WindowParameters(
+        settings.sampling_period, settings.encoder_resolution, settings.position_noise, settings.refractory_time
+    )
+    normal = unit_vector("normal", settings.normal) if len(settings.normal) else None
+    parameters = {**asdict(source), **(tuning or {})}
+    detector = make_detector(settings.detector, joint_count, robot=robot, normal=normal, **parameters)
+    own = robot if robot is not None and robot.n == joint_count else None
+    completion = CompletionDetector(
+        joint_count, source, expected_contacts=settings.expected_contacts, longest=settings.completion_longest
+    )
     return ImpactWatch(
-        _detector(joint_count, settings, source, robot, tuning or {}),
-        expectation=ExpectationClassifier(
-            joint_count, ExpectationParameters(limit=settings.expectation_limit, **source)
-        )
-        if settings.expectation
-        else None,
-        completion=CompletionDetector(
-            joint_count,
-            CompletionParameters(
-                expected_contacts=settings.expected_contacts,
-                quiet_time=settings.completion_quiet_time,
-                ripple=settings.completion_ripple,
-                longest=settings.completion_longest,
-                **source,
-            ),
-        )
-        if settings.completion
-        else None,
-        bounce=BounceDetector(robot) if settings.bounce and robot is not None and robot.n == joint_count else None,
-        ringing=RingingTest(
-            joint_count,
-            settings.sampling_period,
-            np.hypot(settings.encoder_resolution / np.sqrt(12.0), settings.position_noise),
-        )
-        if settings.ringing
-        else None,
-        robot=robot if robot is not None and robot.n == joint_count else None,
-        normal=np.array(settings.normal) if len(settings.normal) == 3 else None,
+        detector,
+        expectation=ExpectationClassifier(joint_count, source) if settings.expectation else None,
+        completion=completion if settings.completion else None,
+        bounce=BounceDetector(own) if settings.bounce and own is not None else None,
+        ringing=RingingTest(joint_count, settings.sampling_period, np.sqrt(source.position_variance(joint_count))),
+        robot=own,
+        normal=normal,
     )
 
 
@@ -134,32 +103,3 @@ def noise_of(positions: Sequence[Array], encoder_resolution: float) -> float | N
     if len(positions) < NOISE_SAMPLES:
         return None
     return NOISE_MARGIN * measured_noise(np.array(positions), encoder_resolution)
-
-
-def _detector(
-    joint_count: int,
-    settings: WatchSettings,
-    source: Mapping[str, Any],
-    robot: RobotModel | None,
-    tuning: Mapping[str, Any],
-) -> ImpactDetector:
-    name = settings.detector
-    common = {**source, "refractory_time": settings.refractory_time}
-    parameters: dict[str, Any] = {**common, **tuning}
-    if name == "fusion":
-        members = tuple(settings.fusion_members)
-        if not members:
-            torques = robot is not None and effort_kind_of(robot.profile).is_torque
-            members = ("adaptive_window", "momentum_observer") if torques else ("adaptive_window",)
-        parameters = {
-            "members": members,
-            "joint_share": JOINT_SHARE,
-            **{member: PARAMETERS[member](**common) for member in MEMBERS},
-            **tuning,
-        }
-    wanted = (*NEEDS.get(name, ()), *OPTIONS.get(name, ()))
-    if "robot" in wanted and robot is not None:
-        parameters["robot"] = robot
-    if "normal" in wanted and len(settings.normal):
-        parameters["normal"] = np.array(settings.normal)
-    return make_detector(name, joint_count, **parameters)

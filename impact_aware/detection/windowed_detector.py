@@ -77,14 +77,12 @@ class WindowParameters(Parameters):
         encoder_resolution: Step r of the position signal, rad, one or per joint.
         position_noise: Standard deviation of the position noise beside the steps, rad, one or per joint.
         refractory_time: Time after an event in which no other is reported, s.
-        largest_gap: Missing samples in a row that are bridged.
     """
 
     sampling_period: float = ranged(1e-3, "more than 0 s", lambda value: value > 0.0)
     encoder_resolution: PerJoint = ranged_per_joint(1e-5, positive=False)
     position_noise: PerJoint = ranged_per_joint(0.0, positive=False)
     refractory_time: float = ranged(0.04, "0 s or more", lambda value: value >= 0.0)
-    largest_gap: int = ranged(3, "0 or more", lambda value: value >= 0)
 
     def resolution(self, joint_count: int) -> Array:
         """Encoder step of every joint (n,), rad."""
@@ -96,8 +94,7 @@ class WindowParameters(Parameters):
 
     def motion_window(self, joint_count: int, length: int) -> MotionWindow:
         """A window of `length` samples of this source."""
-        resolution = self.resolution(joint_count)
-        return MotionWindow(joint_count, length, self.sampling_period, self.largest_gap, resolution)
+        return MotionWindow(joint_count, length, self.sampling_period, self.resolution(joint_count))
 
 
 def per_joint(parameters: object, name: str, joint_count: int) -> Array:
@@ -221,11 +218,6 @@ class WindowedDetector(ImpactDetector):
         )
         self.acknowledge()
         return event
-
-    @property
-    def levels(self) -> Array:
-        """The same per joint (n,), or in all (1,), where the detector adds its joints up."""
-        return np.array([self.level])
 
     @abstractmethod
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from impact_aware.control import ControlParameters
-from impact_aware.detection.adaptive_window import AdaptiveWindowParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
 from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Truth, run_episode
@@ -115,8 +114,6 @@ def _settings(setup: Run, options: RunOptions, truth: Truth, **more: Any) -> Epi
     noise = options.disturbances
     detector = campaign_task(setup.campaign).detector
     window: dict[str, Any] = {"position_noise": noise.encoder, "encoder_resolution": noise.encoder_resolution}
-    if detector == "fusion":
-        window = {"adaptive_window": AdaptiveWindowParameters(**window)}
     return EpisodeSettings(
         control=ControlParameters(**CONTROLLERS[setup.controller]),
         detector=detector,

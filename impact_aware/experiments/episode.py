@@ -15,8 +15,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
 from impact_aware.control import ControlSession, Mode
-from impact_aware.detection import ImpactDetector, JointSample, make_detector
-from impact_aware.detection.registry import NEEDS, OPTIONS
+from impact_aware.detection import JointSample, make_detector
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
@@ -110,7 +109,9 @@ def run_episode(
     posture = _posture(task, settings, robots)
     plant = task_plant(task, settings, robots)
     session = ControlSession(robots, settings.control, field, bases)
-    detectors = [_detector(settings, robot) for robot in robots]
+    detectors = [
+        make_detector(settings.detector, robot.n, robot=robot, **settings.detector_parameters) for robot in robots
+    ]
     predictor = ObjectVelocity(task, settings, robots, field, sampled)
     slices, state = list(plant.slices.values()), plant.reset(posture, seed=seed)
     session.start(state.time, posture)
@@ -295,12 +296,6 @@ class ObjectVelocity:
         velocity = predict_grasp(self._task, self._robots, field, q)
         self.falls[-1] = predict_grasp(self._task, self._robots, field, q, weighing=lasting) - velocity
         return velocity
-
-
-def _detector(settings: EpisodeSettings, robot: RobotModel) -> ImpactDetector:
-    wanted = (*NEEDS.get(settings.detector, ()), *OPTIONS.get(settings.detector, ()))
-    model = {"robot": robot} if "robot" in wanted else {}
-    return make_detector(settings.detector, robot.n, **model, **settings.detector_parameters)
 
 
 def _field(

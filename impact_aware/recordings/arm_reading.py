@@ -10,7 +10,6 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, make_detector
-from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
@@ -89,18 +88,12 @@ def read_arm(source: ArmSource, options: AnalysisOptions) -> ArmReading:
 def _detector_maker(
     name: str, count: int, robot: RobotModel | None, options: AnalysisOptions
 ) -> Callable[[float], ImpactDetector]:
-    parameters: dict[str, Any] = {} if options.tuning is None else load_parameters(options.tuning, name)
-    wanted = (*NEEDS.get(name, ()), *OPTIONS.get(name, ()))
-    if "robot" in wanted and robot is not None:
-        parameters["robot"] = robot
-    if "normal" in wanted and options.normal is not None:
-        parameters["normal"] = np.array(options.normal)
+    tuned: dict[str, Any] = {} if options.tuning is None else load_parameters(options.tuning, name)
 
     def make(period: float) -> ImpactDetector:
         if spare and period == NOMINAL_PERIOD:
             return spare.pop()
-        own: dict[str, Any] = {} if name == "fusion" else {"sampling_period": period}
-        return make_detector(name, count, **{**own, **parameters})
+        return make_detector(name, count, robot=robot, normal=options.normal, **{"sampling_period": period, **tuned})
 
     spare: list[ImpactDetector] = []
     # Made here, so that a parameter that is missing is reported before anything is read.

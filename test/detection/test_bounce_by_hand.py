@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sliders import two_sliders
 
-from impact_aware.detection import BounceDetector, BounceParameters, JointSample
+from impact_aware.detection import BounceDetector, JointSample
 from impact_aware.records import ImpactEvent
 
 PERIOD = 1e-3
@@ -24,8 +24,8 @@ def event(time=TIME, before=(0.3, -0.4), after=(0.1, 0.0), height=0.0):
     return ImpactEvent(time, time + 0.002, 3e-4, "test", 0, position, np.array(before), after, np.zeros(2), 1.0)
 
 
-def begun(first=None, **parameters):
-    bounce = BounceDetector(ROBOT, parameters=BounceParameters(**parameters))
+def begun(first=None):
+    bounce = BounceDetector(ROBOT)
     assert not bounce.watching
     bounce.begin(first or event(), NORMAL)
     assert bounce.watching
@@ -62,30 +62,26 @@ def test_a_tool_that_recedes_left_where_it_was_lowest():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "before", "height"),
+    ("before", "height"),
     [
-        ({}, (0.3, -0.4), 5e-4),
-        ({}, (0.3, -0.1), 2e-4),
+        ((0.3, -0.4), 5e-4),
+        ((0.3, -0.1), 2e-4),
         # What goes away from the surface, or is not known, closes in at no speed.
-        ({}, (0.3, 0.4), 1e-4),
-        ({}, (0.3, math.nan), 1e-4),
-        ({"distance": 3e-4}, (0.3, -0.4), 7e-4),
-        ({"swing_time": 0.002}, (0.3, -0.4), 9e-4),
-        ({"swing_time": 0.0}, (0.3, -0.4), 1e-4),
+        ((0.3, 0.4), 1e-4),
+        ((0.3, math.nan), 1e-4),
     ],
 )
-def test_a_joint_may_swing_back_by_a_distance_and_a_time_at_the_speed_of_the_impact(parameters, before, height):
+def test_a_joint_may_swing_back_by_a_distance_and_a_time_at_the_speed_of_the_impact(before, height):
     for share, lost in ((0.99, False), (1.01, True)):
-        bounce = begun(event(before=before), **parameters)
+        bounce = begun(event(before=before))
         found = heights(bounce, *(np.array([0.2, 0.4, 0.6, 0.8, 1.0]) * share * height))
         assert (found is not None) is lost
 
 
-@pytest.mark.parametrize(("parameters", "count"), [({}, 5), ({"samples": 3}, 3), ({"samples": 8}, 8)])
-def test_so_many_heights_make_the_line(parameters, count):
-    bounce = begun(**parameters)
+def test_five_heights_make_the_line():
+    bounce = begun()
     number, loss = heights(bounce, *rising(1.0, 20))
-    assert number == count
+    assert number == 5
     assert loss.time == pytest.approx(TIME, abs=1e-9)
 
 

@@ -25,14 +25,7 @@ DATA = BARE.createData()
 
 
 def build(name):
-    if name == "momentum_observer":
-        return make_detector(name, N, robot=ROBOT)
-    if name == "sensitive_joint":
-        return make_detector(name, N, robot=ROBOT, normal=NORMAL)
-    if name == "fusion":
-        members = ("adaptive_window", "acceleration", "torque_residual", "momentum_observer")
-        return make_detector(name, N, members=members, robot=ROBOT)
-    return make_detector(name, N)
+    return make_detector(name, N, robot=ROBOT, normal=NORMAL)
 
 
 def recording(rng, count, impacts=(), approach=0.5):
@@ -147,11 +140,12 @@ def test_torque_residual_without_expectation_uses_the_past():
 
 def test_fusion_on_positions_only_is_the_adaptive_window():
     rows = recording(np.random.default_rng(7), 300, [0.2003])
-    alone = build("adaptive_window").detect(*rows[:2])
-    together = make_detector("fusion", N).detect(*rows[:2])
-    assert [event.time_detected for event in together] == [event.time_detected for event in alone] != []
+    alone = build("adaptive_window").detect(*rows)
+    for robot in (None, CURRENTS):
+        found = make_detector("fusion", N, robot=robot).detect(*rows)
+        assert [event.time_detected for event in found] == [event.time_detected for event in alone] != []
     # Torques make it quicker, never slower.
-    assert make_detector("fusion", N).detect(*rows)[0].time_detected <= alone[0].time_detected
+    assert build("fusion").detect(*rows)[0].time_detected <= alone[0].time_detected
 
 
 def test_acceleration_watches_only_the_chosen_joints():
@@ -179,12 +173,11 @@ def test_sensitivity_is_the_jump_of_a_frictionless_impact():
     [
         ("acceleration", {"joints": (7,)}, "joints"),
         ("torque_residual", {"threshold": 0.0}, "threshold"),
-        ("torque_residual", {"effort_sign": 2.0}, "effort_sign"),
+        ("momentum_observer", {"robot": ROBOT, "effort_sign": 2.0}, "effort_sign"),
+        ("torque_residual", {"baseline_gap": 5}, "'baseline_gap', expected one of"),
         ("momentum_observer", {"robot": CURRENTS}, "effort_kind"),
         ("momentum_observer", {}, "robot"),
         ("sensitive_joint", {"robot": ROBOT, "normal": [0, 0, 0]}, "normal"),
-        ("fusion", {"members": ("acceleration",)}, "members"),
-        ("fusion", {"members": ("adaptive_window", "momentum_observer")}, "members"),
     ],
 )
 def test_wrong_parameters_are_named(name, parameters, field):

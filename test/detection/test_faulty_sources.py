@@ -142,7 +142,7 @@ def test_an_impact_whose_time_can_not_be_fitted_is_told_at_its_sample(trials, mo
 
 def test_mixture_gives_the_rows_from_the_real_samples():
     rng = np.random.default_rng(6)
-    window = MotionWindow(2, 30, PERIOD, 3, np.zeros(2))
+    window = MotionWindow(2, 30, PERIOD, np.zeros(2))
     kept = [index for index in range(400) if rng.random() > 0.35]
     real = {}
     for index in kept:

@@ -7,7 +7,7 @@ import pytest
 
 from impact_aware.detection import ExpectedJump, ImpactWatch, JointSample
 from impact_aware.detection.bounce import BounceDetector
-from impact_aware.detection.completion import CompletionDetector, CompletionParameters
+from impact_aware.detection.completion import CompletionDetector
 from impact_aware.detection.expectation import ExpectationClassifier
 from impact_aware.detection.watch_settings import NOISE_SAMPLES, WatchSettings, make_watch, noise_of
 from impact_aware.records import ImpactEvent
@@ -130,7 +130,7 @@ def test_velocity_that_the_detector_could_not_see_is_the_last_measured_one():
 
 
 def test_events_are_numbered_and_a_sequence_ends_once():
-    completion = CompletionDetector(3, CompletionParameters(expected_contacts=2, longest=0.3))
+    completion = CompletionDetector(3, expected_contacts=2, longest=0.3)
     watch = ImpactWatch(Scripted({102: event(0.1003, 0.102)}), completion=completion)
     found = []
     for index in range(300):
@@ -177,17 +177,17 @@ def test_every_setting_reaches_its_place():
     robot = RobotModel.from_profile("panda")
     settings = WatchSettings(
         sampling_period=2e-3, encoder_resolution=3e-5, position_noise=4e-5, refractory_time=0.07,
-        expectation_limit=0.11, expected_contacts=3, completion_quiet_time=0.023, completion_ripple=0.017,
-        completion_longest=0.9, normal=(0.0, 1.0, 0.0),
+        expected_contacts=3, completion_longest=0.9, normal=(0.0, 2.0, 0.0),
     )  # fmt: skip
     watch = make_watch(7, settings, robot=robot)
-    source = (2e-3, 3e-5, 4e-5)
-    for parameters in (watch.detector.parameters, watch._expectation.parameters, watch._completion.parameters):
-        assert (parameters.sampling_period, parameters.encoder_resolution, parameters.position_noise) == source
-    assert watch.detector.parameters.refractory_time == 0.07
-    assert watch._expectation.parameters.limit == 0.11
-    ending = watch._completion.parameters
-    assert (ending.expected_contacts, ending.quiet_time, ending.ripple, ending.longest) == (3, 0.023, 0.017, 0.9)
+    parameters = watch.detector.parameters
+    assert (parameters.sampling_period, parameters.encoder_resolution, parameters.position_noise) == (2e-3, 3e-5, 4e-5)
+    assert parameters.refractory_time == 0.07
+    variance = np.full(7, 3e-5**2 / 12.0 + 4e-5**2)
+    np.testing.assert_allclose(watch._expectation._variance, variance)
+    np.testing.assert_allclose(watch._completion._own_variance, variance)
+    assert watch._expectation._window.period == watch._completion._window.period == 2e-3
+    assert (watch._completion.expected_contacts, watch._completion.longest) == (3, 0.9)
     assert watch._bounce is not None and watch._robot is robot
     np.testing.assert_array_equal(watch.normal, [0.0, 1.0, 0.0])
     tuned = make_watch(7, settings, tuning={"refractory_time": 0.2, "window": 9})
@@ -205,7 +205,6 @@ def test_fusion_takes_the_momentum_observer_with_a_robot_that_measures_torques_o
     alone, both = make_watch(7, settings).detector, make_watch(7, settings, robot=robot).detector
     assert [member.name for member in alone.members] == ["adaptive_window"]
     assert [member.name for member in both.members] == ["adaptive_window", "momentum_observer"]
-    assert both.parameters.joint_share == 0.8
     assert all(member.parameters.refractory_time == 0.09 for member in both.members)
 
 

@@ -17,7 +17,7 @@ STEP = 1e-4
 
 
 def make(joints=2):
-    return MotionWindow(joints, LENGTH, PERIOD, 3, np.full(joints, STEP))
+    return MotionWindow(joints, LENGTH, PERIOD, np.full(joints, STEP))
 
 
 def motion(k):
@@ -57,7 +57,7 @@ def test_samples_of_the_grid_fill_it_in_order():
 @pytest.mark.parametrize("joints", [0, -1])
 def test_a_window_has_a_joint(joints):
     with pytest.raises(InvalidInputError, match="joint_count"):
-        MotionWindow(joints, LENGTH, PERIOD, 3, np.zeros(0))
+        MotionWindow(joints, LENGTH, PERIOD, np.zeros(0))
 
 
 def test_malformed_samples_are_counted_and_change_nothing():

@@ -76,5 +76,5 @@ def test_encoder_steps_and_noise_by_hand(sharp):
     arguments = (2, 1, 1e-3, 20.0, 30000.0)
     plain = detection_bound(*arguments, 0.0, sharp=sharp)
     assert detection_bound(*arguments, 2e-5, sharp=sharp) - plain == pytest.approx(0.5 * 2e-5 * 8.0, rel=1e-9)
-    noisy = detection_bound(*arguments, 0.0, 1e-5, 5.0, sharp=sharp)
-    assert noisy - plain == pytest.approx(5.0 * 1e-5 * np.sqrt(20.0), rel=1e-9)
+    noisy = detection_bound(*arguments, 0.0, 1e-5, sharp=sharp)
+    assert noisy - plain == pytest.approx(6.0 * 1e-5 * np.sqrt(20.0), rel=1e-9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from impact_aware.detection import JointSample, WatchEventKind
+from impact_aware.detection import ImpactWatch, JointSample, WatchEventKind, make_detector
 from impact_aware.detection.ringing import RingingTest
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
 from impact_aware.records import ImpactEvent
@@ -21,7 +21,7 @@ def swinging(time, at, jump):
     return jump * since + swing
 
 
-def impacts(rate, hits, *, ringing=True, jitter=0.02, watch=None, scale=1.0, contact_time=0.0, noise=0.0):
+def impacts(rate, hits, *, jitter=0.02, watch=None, scale=1.0, contact_time=0.0, noise=0.0):
     """Impacts that a watch reports, of hits as pairs of time and share of `scale * JUMP`; later ones last a while."""
     rng = np.random.default_rng(3)
     time = 0.3 / rate + np.arange(0.0, 1.2, 1.0 / rate)
@@ -32,9 +32,7 @@ def impacts(rate, hits, *, ringing=True, jitter=0.02, watch=None, scale=1.0, con
         position += np.mean([swinging(time, begin, share * scale * JUMP) for begin in begins], axis=0)
     position += noise * rng.normal(size=position.shape)
     position = STEP * np.round(position / STEP)
-    settings = WatchSettings(
-        sampling_period=1.0 / rate, encoder_resolution=STEP, position_noise=1.6 * noise, ringing=ringing
-    )
+    settings = WatchSettings(sampling_period=1.0 / rate, encoder_resolution=STEP, position_noise=1.6 * noise)
     watch = watch or make_watch(3, settings)
     found = [each for t, q in zip(time, position, strict=True) for each in watch.update(JointSample(float(t), q))]
     return [each.event for each in found if each.kind is WatchEventKind.MADE]
@@ -48,7 +46,8 @@ def test_ringing_is_no_impact(rate):
 
 @pytest.mark.parametrize("rate", [500, 1000])
 def test_without_the_test_it_would_be(rate):
-    assert len(impacts(rate, [(0.3, 1.0)], ringing=False)) > 2
+    detector = make_detector("adaptive_window", 3, sampling_period=1.0 / rate, encoder_resolution=STEP)
+    assert len(impacts(rate, [(0.3, 1.0)], watch=ImpactWatch(detector))) > 2
 
 
 @pytest.mark.parametrize(("rate", "delay"), [(1000, 0.032), (1000, 0.09), (500, 0.047), (500, 0.2), (200, 0.15)])

@@ -17,9 +17,9 @@ from tqdm import tqdm
 from impact_aware.arrays import Array
 from impact_aware.cli.options import MOST
 from impact_aware.contact.geometry import Contact
-from impact_aware.detection import AdaptiveWindowParameters, ImpactDetector, make_detector
-from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
-from impact_aware.detection.watch_settings import WatchSettings, make_watch
+from impact_aware.detection import ImpactDetector, make_detector
+from impact_aware.detection.expectation import ExpectationClassifier, Verdict
+from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.impact import predict
 from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
@@ -114,7 +114,7 @@ class DetectorScore:
 def detector_factories(robot: RobotModel, noise: MeasurementNoise) -> dict[str, Factory]:
     """Every detector of the package, and the thesis's own forms of the adaptive window, set up for that noise."""
     source: dict[str, Any] = {"encoder_resolution": noise.encoder_resolution, "position_noise": noise.position}
-    single = {"smallest_window": 12, "horizon": 1, "confirmation_samples": 1}
+    single: dict[str, Any] = {"smallest_window": 12, "horizon": 1, "confirmation_samples": 1}
     n = robot.n
     upwards = np.array([0.0, 0.0, 1.0])
 
@@ -135,13 +135,7 @@ def detector_factories(robot: RobotModel, noise: MeasurementNoise) -> dict[str, 
         ),
         "momentum_observer": lambda _: make_detector("momentum_observer", n, robot=robot, **source),
         "sensitive_joint": sensitive,
-        "fusion": lambda _: make_detector("fusion", n, adaptive_window=AdaptiveWindowParameters(**source)),
-        # As the detector node makes it: nobody tells it which torques to expect, but it has the robot's model.
-        "fusion_with_model": lambda _: (
-            make_watch(
-                n, WatchSettings("fusion", **source, expectation=False, bounce=False, completion=False), robot=robot
-            ).detector
-        ),
+        "fusion": lambda _: make_detector("fusion", n, robot=robot, **source),
     }
 
 
@@ -243,8 +237,8 @@ def _judge(
     robot: RobotModel, trial: DetectionTrial, planned: bool, source: dict[str, Any], rng: np.random.Generator
 ) -> Verdict | None:
     """Detect the first impact, predict it with the planned normal, and return the verdict."""
-    detector = make_detector("fusion", robot.n, adaptive_window=AdaptiveWindowParameters(**source))
-    classifier = ExpectationClassifier(robot.n, ExpectationParameters(**source))
+    detector = make_detector("fusion", robot.n, robot=robot, **source)
+    classifier = ExpectationClassifier(robot.n, WindowParameters(**source))
     begun = False
     for sample in trial.samples():
         verdict = classifier.update(sample)
