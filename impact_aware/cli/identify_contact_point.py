@@ -17,9 +17,15 @@ from impact_aware.cli.output import keep_json, plain, show, show_notes
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.contact.options import ContactOptions, ObjectOptions
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.contact_point import CHANCE, TELLING, ContactPointFit, JointJump, fit_contact_point
+from impact_aware.estimation.contact_point import (
+    CHANCE,
+    TELLING,
+    ContactPointFit,
+    ContactPointProblem,
+    JointJump,
+    odd_group,
+)
 from impact_aware.estimation.contact_surface import FIXED_LAW, FREE_LAW, SEVERAL, ContactSurfaceFit, fit_contact_surface
-from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.arm_notes import NEAR
@@ -80,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     _check_fit(args)
     found = []
     for group in groups:
-        fit = fit_contact_point(robot, group, frame, inertia=inertia, radius=radius)
+        fit = ContactPointProblem(robot, group, frame, inertia=inertia, radius=radius).fit()
         found.append(as_dict(fit, radius, normal))
         odd = None if args.per_hit else _odd_file(robot, by_file, frame, inertia, radius)
         if odd is not None:
@@ -201,9 +207,8 @@ def _odd_file(
     groups = {name: hits for name, hits in by_file.items() if hits}
     if len(groups) < 2:
         return None
-    probabilities = agreement(robot, list(groups.values()), frame, inertia=inertia, radius=radius)
-    odd = odd_one(probabilities, CHANCE)
-    return None if odd is None else {"file": list(groups)[odd], "probability": probabilities[odd]}
+    place, probability = odd_group(robot, list(groups.values()), frame, inertia=inertia, radius=radius)
+    return {"file": list(groups)[place], "probability": probability} if probability < CHANCE else None
 
 
 def _friction(fit: ContactPointFit, normal: Array) -> list[tuple[float, float]]:

@@ -43,8 +43,8 @@ CHANCE = 1e-3
 LEAN = 0.3
 """Sine of the angle between impulse and normal that friction makes, root mean square, where the normal is not known."""
 
-FAR_BETTER = 13.8
-"""Fall of chi-square for two more parameters that chance gives once in a thousand."""
+FAR = 0.02
+"""Distance between an assumed contact point and the fitted one up to which they are the same, m."""
 
 REACH = 0.5
 """Standard deviation of the prior of the contact point around the tool frame, m, along what no jump determines."""
@@ -141,226 +141,259 @@ class ContactPointFit:
         return float(np.linalg.norm(apart))
 
 
-def fit_contact_point(
-    robot: RobotModel,
-    hits: Sequence[JointJump],
-    frame: str | None = None,
-    *,
-    inertia: str = "M+B_theta",
-    model_error: float = MODEL,
-    radius: float = 0.0,
-) -> ContactPointFit:
-    """The point of a frame at which impulses explain the jumps best.
-
-    Args:
-        robot: The arm.
-        hits: At the same point of the tool, from any directions.
-        frame: Whose body was touched; the tool frame when None.
-        inertia: One of `INERTIA_CHOICES`.
-        model_error: Error of the inertia, as a share of each jump's norm.
-        radius: Of a round tip, m, whose centre is fitted; 0 for one and the same point in all hits.
-
-    Raises:
-        InvalidInputError: No hit, one of another robot, or fewer numbers than unknowns.
-        UnknownNameError: No such frame or inertia.
-    """
-    problem = _problem(robot, hits, frame, inertia, model_error, radius)
-    # From several places: the sum of squares has valleys where impulse and lever change their signs together.
-    best = _best(problem, [np.zeros(3), *problem.lines()[:MOST_LINES]])
-    if problem.weigh_levers(best.x):
-        best = _best(problem, [best.x, np.zeros(3)])
-    information = best.jac.T @ best.jac
-    # Where the jumps fit worse than their errors say, the errors grow; they never shrink.
-    left = problem.residuals(best.x)
-    freedom = left.size - 3 * len(hits) - (2 if len(hits) == 1 else 3)
-    chi_square = float(left @ left)
-    excess = max(1.0, chi_square / freedom) if freedom > 0 else 1.0
-    covariance = excess * np.linalg.inv(information)
-    spread, axes = np.linalg.eigh(covariance)
-    along = axes[:, 2]
-    impulses, errors = problem.impulses(best.x, covariance, excess)
-    point = best.x
-    if np.sqrt(spread[2]) > UNTOLD:
-        point = point - float(point @ along) * along
-    jumps = np.concatenate([hit.jump for hit in hits])
-    return ContactPointFit(
-        frame=problem.frame,
-        point=point,
-        covariance=covariance,
-        along=along,
-        error_across=float(np.sqrt(spread[1])),
-        error_along=float(np.sqrt(spread[2])),
-        impulses=impulses,
-        impulse_errors=errors,
-        unexplained=float(np.linalg.norm(problem.unexplained(best.x)) / np.linalg.norm(jumps)),
-        chi_square=chi_square,
-        freedom=freedom,
-    )
-
-
-def explained_at(
-    robot: RobotModel,
-    hits: Sequence[JointJump],
-    point: Array,
-    frame: str | None = None,
-    *,
-    inertia: str = "M+B_theta",
-    model_error: float = MODEL,
-    radius: float = 0.0,
-) -> tuple[float, float]:
-    """Chi-square, and the unexplained share of the jumps, of the best impulses at a given point (3,) of a frame, m.
-
-    Arguments and errors, beside the point, are those of `fit_contact_point`.
-    """
-    problem = _problem(robot, hits, frame, inertia, model_error, radius)
-    place = vector("point", point, 3)
-    problem.weigh_levers(place)
-    left = problem.residuals(place)
-    jumps = np.concatenate([hit.jump for hit in hits])
-    return float(left @ left), float(np.linalg.norm(problem.unexplained(place)) / np.linalg.norm(jumps))
-
-
-def impulse_at(
-    robot: RobotModel,
-    hit: JointJump,
-    point: Array,
-    frame: str | None = None,
-    *,
-    inertia: str = "M+B_theta",
-    model_error: float = MODEL,
-) -> tuple[Array, Array]:
-    """The impulse (3,), base frame, N s, best for a jump at a point (3,) of a frame, and its covariance (3, 3).
-
-    Arguments and errors, beside the point, are those of `fit_contact_point`.
-    """
-    return _problem(robot, [hit], frame, inertia, model_error, 0.0).impulse_of_first(vector("point", point, 3))
-
-
-class _Problem:
-    """The hits with everything that does not depend on the point.
+@dataclass(frozen=True, eq=False)
+class AssumedPoint:
+    """An assumed contact point compared with the one that explains the jumps best.
 
     Attributes:
-        frame: The frame that touches.
+        verdict: `agrees`, `another_point` or `cannot_tell`.
+        distance: From the assumed to the fitted point, or to the line of the impulse where only that is known, m.
+        distance_error: Its largest standard error, m.
+        unexplained: Share of the jumps that no impulses at the assumed point explain.
+        excess: Factor by which what is left of the fit is larger than its errors, chi-square over its freedom, 1 at
+            least.
+        fit: The point that explains them best.
+    """
+
+    verdict: str
+    distance: float
+    distance_error: float
+    unexplained: float
+    excess: float
+    fit: ContactPointFit
+
+
+class Hit:
+    """One hit with everything that does not depend on the contact point.
+
+    Attributes:
+        jump: (n,) rad/s.
+        error: (n,) Its standard error, that of the inertia included, rad/s.
+        weight: (n, n) Takes the covariance of the jump to the unit matrix.
+        rotation: (3, 3) Of the frame, to the base frame.
+        response: (n, 6) Jump of the joints by impulse and angular impulse at the frame's origin, B^-1 J'.
+    """
+
+    def __init__(self, robot: RobotModel, hit: JointJump, frame: str, inertia: str, model_error: float) -> None:
+        """Compute them at the posture of the hit."""
+        self.jump = hit.jump
+        self.error = np.hypot(hit.error, model_error * float(np.linalg.norm(hit.jump)))
+        self.weight: Array = np.diag(1.0 / self.error)
+        self.rotation: Array = np.array(robot.placement(hit.q, frame).rotation)
+        self.jacobian = robot.frame_jacobian(hit.q, frame).reshape(6, robot.n)
+        self.response = np.linalg.solve(robot.mass_matrix(hit.q, inertia), self.jacobian.T)
+
+    def grant(self, spread: Array) -> None:
+        """Count in a further error of the jump, whose covariance is the product of (n, m) with its transpose."""
+        self.weight = np.linalg.inv(np.linalg.cholesky(np.diag(self.error**2) + spread @ spread.T))
+
+    def impulse_at(self, place: Array) -> tuple[Array, Array]:
+        """The best impulse (3,) at (3,) m off the frame's origin, and the response (n, 3) to it; base frame."""
+        columns = self.response @ point_jacobian(place).T
+        found = np.linalg.lstsq(self.weight @ columns, self.weight @ self.jump, rcond=1e-9)[0]
+        return np.asarray(found), columns
+
+
+class ContactPointProblem:
+    """Hits at one point of a frame's body, at which impulses from any direction explain their jumps.
+
+    Attributes:
+        frame: The frame.
     """
 
     def __init__(
         self,
         robot: RobotModel,
         hits: Sequence[JointJump],
-        frame: str,
-        inertia: str,
-        model_error: float,
-        radius: float,
+        frame: str | None = None,
+        *,
+        inertia: str = "M+B_theta",
+        model_error: float = MODEL,
+        radius: float = 0.0,
     ) -> None:
-        self.frame = frame
-        self._radius = radius
-        self._hits = hits
-        self._jumps = [hit.jump for hit in hits]
-        self._errors = [np.hypot(hit.error, model_error * np.linalg.norm(hit.jump)) for hit in hits]
-        # Takes a jump's covariance to the unit matrix, (n, n).
-        self._weights = [np.diag(1.0 / error) for error in self._errors]
-        self._rotations = [np.array(robot.placement(hit.q, frame).rotation) for hit in hits]
-        # From the fitted point to where the hit touched, base frame.
+        """Prepare what does not depend on the point.
+
+        Args:
+            robot: The arm.
+            hits: At the same point of the tool, from any directions.
+            frame: Whose body was touched; the tool frame when None.
+            inertia: One of `INERTIA_CHOICES`.
+            model_error: Error of the inertia, as a share of each jump's norm.
+            radius: Of a round tip, m, whose centre is fitted; 0 for one and the same point in all hits.
+
+        Raises:
+            InvalidInputError: No hit, one of another robot, or fewer numbers than unknowns.
+            UnknownNameError: No such frame or inertia.
+        """
+        RADIUS.check("radius", radius)
+        if not hits:
+            raise InvalidInputError("hits", "none", "at least one jump of the joints")
+        for index, hit in enumerate(hits):
+            if np.size(hit.q) != robot.n:
+                raise InvalidInputError(f"hits[{index}]", f"{np.size(hit.q)} joints", f"{robot.n} as {robot.name} has")
+        unknowns = 5 if len(hits) == 1 else 3 + 3 * len(hits)
+        if robot.n * len(hits) <= unknowns:
+            given = f"{len(hits)} hits of {robot.n} joints"
+            raise InvalidInputError("hits", given, f"more than the {unknowns} numbers that point and impulses have")
+        self.frame = frame or robot.tool_frame
+        self._hits = [Hit(robot, hit, self.frame, inertia, model_error) for hit in hits]
+        # From the fitted point to where each hit touched, base frame.
         self._tips = [np.zeros(3) if hit.normal is None else -radius * hit.normal for hit in hits]
-        # Impulse and angular impulse at the frame's origin to the jump of the joints, B^-1 J' (n, 6).
-        self._responses = [
-            np.linalg.solve(robot.mass_matrix(hit.q, inertia), robot.frame_jacobian(hit.q, frame).T) for hit in hits
-        ]
+        # Radius of the round tip of hits whose normal is not known.
+        self._levers = [radius if hit.normal is None else 0.0 for hit in hits]
 
-    def weigh_levers(self, point: Array) -> bool:
-        """Count in where a round tip of unknown normal may have been touched; whether there is anything to count in."""
-        loose = [row for row, hit in enumerate(self._hits) if self._radius > 0.0 and hit.normal is None]
-        parts = self._parts(point)
-        for row in loose:
-            _, impulse, _ = parts[row]
-            # Of the two directions across the impulse each has half of the mean square.
-            by_lever = self._radius * LEAN / np.sqrt(2.0) * self._responses[row][:, 3:] @ pin.skew(impulse)
-            covariance = np.diag(self._errors[row] ** 2) + by_lever @ by_lever.T
-            self._weights[row] = np.linalg.inv(np.linalg.cholesky(covariance))
-        return bool(loose)
-
-    def _parts(self, point: Array) -> list[tuple[Array, Array, Array]]:
-        """Per hit the response (n, 3) to an impulse at the point, the impulse (3,) and what it leaves (n,)."""
-        found = []
-        for jump, weight, rotation, response, tip in zip(
-            self._jumps, self._weights, self._rotations, self._responses, self._tips, strict=True
-        ):
-            columns = response @ point_jacobian(rotation @ point + tip).T
-            impulse: Array = np.asarray(np.linalg.lstsq(weight @ columns, weight @ jump, rcond=1e-9)[0])
-            found.append((columns, impulse, jump - columns @ impulse))
-        return found
-
-    def impulse_of_first(self, point: Array) -> tuple[Array, Array]:
-        """The first hit's impulse (3,) at the point and its covariance (3, 3)."""
-        columns, impulse, _ = self._parts(point)[0]
-        weighed = self._weights[0] @ columns
-        return impulse, np.asarray(np.linalg.pinv(weighed.T @ weighed), dtype=float)
-
-    def residuals(self, point: Array) -> Array:
-        """What the best impulses leave, over its errors."""
-        return np.concatenate(
-            [weight @ left for (_, _, left), weight in zip(self._parts(point), self._weights, strict=True)]
+    def fit(self) -> ContactPointFit:
+        """The point at which impulses explain the jumps best."""
+        # From several places: the sum of squares has valleys where impulse and lever change their signs together.
+        best = self._best([np.zeros(3), *self._lines()[:MOST_LINES]])
+        if self._weigh_levers(best.x):
+            best = self._best([best.x, np.zeros(3)])
+        # Where the jumps fit worse than their errors say, the errors grow; they never shrink.
+        left, hits = self._residuals(best.x), len(self._hits)
+        freedom, chi_square = left.size - 3 * hits - (2 if hits == 1 else 3), float(left @ left)
+        excess = max(1.0, chi_square / freedom) if freedom > 0 else 1.0
+        covariance = excess * np.linalg.inv(best.jac.T @ best.jac)
+        spread, axes = np.linalg.eigh(covariance)
+        along, point = axes[:, 2], best.x
+        impulses, errors = self._impulses(best.x, covariance, excess)
+        if np.sqrt(spread[2]) > UNTOLD:
+            point = point - float(point @ along) * along
+        return ContactPointFit(
+            frame=self.frame,
+            point=point,
+            covariance=covariance,
+            along=along,
+            error_across=float(np.sqrt(spread[1])),
+            error_along=float(np.sqrt(spread[2])),
+            impulses=impulses,
+            impulse_errors=errors,
+            unexplained=self._unexplained(best.x),
+            chi_square=chi_square,
+            freedom=freedom,
         )
 
-    def unexplained(self, point: Array) -> Array:
-        """The same in rad/s."""
-        return np.concatenate([left for _, _, left in self._parts(point)])
+    def explained_at(self, point: Array) -> tuple[float, float]:
+        """Chi-square, and the unexplained share of the jumps, of the best impulses at a point (3,) of the frame, m."""
+        place = vector("point", point, 3)
+        self._weigh_levers(place)
+        left = self._residuals(place)
+        return float(left @ left), self._unexplained(place)
 
-    def held(self, point: Array) -> Array:
-        """The residuals, and the distance from the frame over `REACH`."""
-        return np.concatenate([self.residuals(point), point / REACH])
+    def impulse_at(self, point: Array) -> tuple[Array, Array]:
+        """The impulse (3,), base frame, N s, best for the first jump at a point (3,) of the frame; its covariance."""
+        impulse, columns, hit = *self._parts(vector("point", point, 3))[0], self._hits[0]
+        weighed = hit.weight @ columns
+        return impulse, np.asarray(np.linalg.pinv(weighed.T @ weighed), dtype=float)
 
-    def lines(self) -> list[Array]:
+    def compare(self, assumed: Array) -> AssumedPoint:
+        """Compare an assumed point (3,), m in the frame's axes, with the fitted one."""
+        fit, (chi_square, unexplained) = self.fit(), self.explained_at(assumed)
+        distance = fit.distance(assumed)
+        excess = max(1.0, fit.chi_square / fit.freedom) if fit.freedom > 0 else 1.0
+        # A point moved along the one impulse of a single hit changes nothing.
+        numbers = 2 if len(self._hits) == 1 else 3
+        better = (chi_square - fit.chi_square) / excess > float(chi2.isf(CHANCE, numbers))
+        if better and distance > max(FAR, 2.0 * fit.error_across):
+            verdict = "another_point"
+        else:
+            verdict = "agrees" if fit.told else "cannot_tell"
+        error = max(fit.error_across, fit.error_along) if fit.told_along else fit.error_across
+        return AssumedPoint(verdict, distance, error, unexplained, excess, fit)
+
+    def _weigh_levers(self, point: Array) -> bool:
+        """Count in where a round tip of unknown normal may have been touched; whether there is anything to count in."""
+        for lever, hit, (impulse, _) in zip(self._levers, self._hits, self._parts(point), strict=True):
+            if lever > 0.0:
+                # Of the two directions across the impulse each has half of the mean square.
+                hit.grant(lever * LEAN / np.sqrt(2.0) * hit.response[:, 3:] @ pin.skew(impulse))
+        return any(self._levers)
+
+    def _parts(self, point: Array) -> list[tuple[Array, Array]]:
+        """Per hit the impulse (3,) and the response (n, 3) to it."""
+        return [hit.impulse_at(hit.rotation @ point + tip) for hit, tip in zip(self._hits, self._tips, strict=True)]
+
+    def _left(self, point: Array) -> list[Array]:
+        """Per hit the jump (n,) that its best impulse leaves, rad/s."""
+        parts = zip(self._hits, self._parts(point), strict=True)
+        return [hit.jump - columns @ impulse for hit, (impulse, columns) in parts]
+
+    def _residuals(self, point: Array) -> Array:
+        """What the best impulses leave, over its errors."""
+        return np.concatenate([hit.weight @ left for hit, left in zip(self._hits, self._left(point), strict=True)])
+
+    def _unexplained(self, point: Array) -> float:
+        """Norm of what they leave over that of the jumps."""
+        jumps = np.concatenate([hit.jump for hit in self._hits])
+        return float(np.linalg.norm(np.concatenate(self._left(point))) / np.linalg.norm(jumps))
+
+    def _best(self, starts: Sequence[Array]) -> OptimizeResult:
+        def held(point: Array) -> Array:
+            return np.concatenate([self._residuals(point), point / REACH])
+
+        fits = [least_squares(held, start, method="lm", x_scale=0.1) for start in starts]
+        return min(fits, key=lambda fit: float(fit.cost))
+
+    def _lines(self) -> list[Array]:
         """The point nearest to the frame on each hit's line of impulse, from its impulse and angular impulse."""
         found = []
-        for jump, weight, rotation, response in zip(
-            self._jumps, self._weights, self._rotations, self._responses, strict=True
-        ):
-            wrench = np.linalg.lstsq(weight @ response, weight @ jump, rcond=1e-6)[0]
+        for hit in self._hits:
+            wrench = np.linalg.lstsq(hit.weight @ hit.response, hit.weight @ hit.jump, rcond=1e-6)[0]
             power = float(wrench[:3] @ wrench[:3])
             if power > 0.0:
-                place = rotation.T @ np.cross(wrench[:3], wrench[3:]) / power
+                place = hit.rotation.T @ np.cross(wrench[:3], wrench[3:]) / power
                 found.append(place * min(1.0, REACH / max(float(np.linalg.norm(place)), 1e-9)))
         return found
 
-    def impulses(self, point: Array, covariance: Array, excess: float) -> tuple[Array, Array]:
+    def _impulses(self, point: Array, covariance: Array, excess: float) -> tuple[Array, Array]:
         """Impulses (k, 3) at the point and their standard errors, those that come with the point's included."""
-        parts = self._parts(point)
-        found = np.array([impulse for _, impulse, _ in parts])
-        slopes = np.empty((len(parts), 3, 3))
-        for axis in range(3):
-            step = np.zeros(3)
-            step[axis] = 1e-5
-            ahead = np.array([impulse for _, impulse, _ in self._parts(point + step)])
-            slopes[:, :, axis] = (ahead - found) / 1e-5
+        parts, step = self._parts(point), 1e-5
+        found = np.array([impulse for impulse, _ in parts])
+        ahead = [[impulse for impulse, _ in self._parts(point + step * axis)] for axis in np.eye(3)]
+        slopes = np.moveaxis((np.array(ahead) - found) / step, 0, -1)
         errors = []
-        for (columns, _, _), weight, slope in zip(parts, self._weights, slopes, strict=True):
-            own = excess * np.linalg.pinv((weight @ columns).T @ (weight @ columns))
+        for hit, (_, columns), slope in zip(self._hits, parts, slopes, strict=True):
+            weighed = hit.weight @ columns
+            own = excess * np.linalg.pinv(weighed.T @ weighed)
             errors.append(np.sqrt(np.diag(own + slope @ covariance @ slope.T)))
         return found, np.array(errors)
 
 
-def _best(problem: _Problem, starts: Sequence[Array]) -> OptimizeResult:
-    fits = [least_squares(problem.held, start, method="lm", x_scale=0.1) for start in starts]
-    return min(fits, key=lambda fit: float(fit.cost))
-
-
-def _problem(
+def odd_group(
     robot: RobotModel,
-    hits: Sequence[JointJump],
-    frame: str | None,
-    inertia: str,
-    model_error: float,
-    radius: float,
-) -> _Problem:
-    RADIUS.check("radius", radius)
-    if not hits:
-        raise InvalidInputError("hits", "none", "at least one jump of the joints")
-    for index, hit in enumerate(hits):
-        if np.size(hit.q) != robot.n:
-            raise InvalidInputError(f"hits[{index}]", f"{np.size(hit.q)} joints", f"{robot.n} as {robot.name} has")
-    unknowns = 5 if len(hits) == 1 else 3 + 3 * len(hits)
-    if robot.n * len(hits) <= unknowns:
-        given = f"{len(hits)} hits of {robot.n} joints"
-        raise InvalidInputError("hits", given, f"more than the {unknowns} numbers that point and impulses have")
-    return _Problem(robot, hits, frame or robot.tool_frame, inertia, model_error, radius)
+    groups: Sequence[Sequence[JointJump]],
+    frame: str | None = None,
+    *,
+    inertia: str = "M+B_theta",
+    radius: float = 0.0,
+) -> tuple[int, float]:
+    """The group, such as the hits of one recording, whose point is farthest from that of all the others'.
+
+    Two points in place of one leave a smaller chi-square. The fall is that of the three numbers of a second point, of
+    two for a single hit, whose point along its impulse is free; the smallest of k probabilities counts k times. It is
+    sharper than what one point leaves of all hits, in which the errors of the inertia are granted generously.
+
+    Args:
+        robot: The arm.
+        groups: Each of one hit or more; two groups or more.
+        frame: Whose body was touched; the tool frame when None.
+        inertia: One of `INERTIA_CHOICES`.
+        radius: Of a round tip, m.
+
+    Returns:
+        Its place, and the probability that its hits are that far off by chance.
+
+    Raises:
+        InvalidInputError: As `ContactPointProblem`.
+    """
+
+    def left(hits: Sequence[JointJump]) -> float:
+        return ContactPointProblem(robot, hits, frame, inertia=inertia, radius=radius).fit().chi_square
+
+    whole, found = left([hit for group in groups for hit in group]), []
+    for place, group in enumerate(groups):
+        others = [hit for other, hits in enumerate(groups) if other != place for hit in hits]
+        fall = max(whole - left(others) - left(group), 0.0)
+        numbers = 2 if min(len(group), len(others)) == 1 else 3
+        found.append(min(1.0, len(groups) * float(chi2.sf(fall, numbers))))
+    place = int(np.argmin(found))
+    return place, found[place]

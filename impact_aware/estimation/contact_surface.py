@@ -28,7 +28,7 @@ from impact_aware.contact.geometry import (
     vector,
 )
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.contact_point import MODEL, REACH, JointJump, fit_contact_point
+from impact_aware.estimation.contact_point import MODEL, REACH, ContactPointProblem, Hit, JointJump
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.ranges import Range
 from impact_aware.robot import RobotModel
@@ -149,7 +149,7 @@ def fit_contact_surface(
     if normal is not None and friction is not None:
         raise InvalidInputError("normal and friction", "both", "one of them at most, the other is fitted")
     frame = frame or robot.tool_frame
-    free = fit_contact_point(robot, hits, frame, inertia=inertia, model_error=model_error)
+    free = ContactPointProblem(robot, hits, frame, inertia=inertia, model_error=model_error).fit()
     known = None if normal is None else unit_vector("normal", normal)
     if friction is not None:
         FRICTION.check("friction", friction)
@@ -160,7 +160,7 @@ def fit_contact_surface(
     held = [_Hit(robot, hit, frame, inertia, model_error, object_mass, radius) for hit in hits]
     problem = _Problem(held, known, friction, place)
     # The tip's centre is a radius behind what was touched, and nearly on the line of the impulse.
-    started = [hit.impulse_at(free.point if place is None else place) for hit in held]
+    started = [hit.free_impulse(free.point if place is None else place) for hit in held]
     directions = [impulse / max(float(np.linalg.norm(impulse)), 1e-12) for impulse in started]
     pushed = np.sum(directions, axis=0)
     if not np.linalg.norm(pushed) > 1e-9:
@@ -180,7 +180,7 @@ def fit_contact_surface(
     return problem.judged(fits, frame, sum(np.size(hit.jump) for hit in hits), law_holds=share == 0.0)
 
 
-class _Hit:
+class _Hit(Hit):
     """A hit with everything that depends neither on point nor on surface."""
 
     def __init__(
@@ -195,31 +195,21 @@ class _Hit:
     ) -> None:
         if hit.before is None:
             raise InvalidInputError("hits", "a jump alone", "the velocity before as well, for Coulomb's law")
-        jacobian = robot.frame_jacobian(hit.q, frame).reshape(6, robot.n)
-        self.jump = hit.jump
-        self.error = np.hypot(hit.error, model_error * float(np.linalg.norm(hit.jump)))
-        self.rotation: Array = np.array(robot.placement(hit.q, frame).rotation)
-        self.response = np.linalg.solve(robot.mass_matrix(hit.q, inertia), jacobian.T)
-        self.mobility = jacobian @ self.response
-        self.jacobian, self.twist = jacobian, jacobian @ hit.before
-        # Takes what a hit leaves to errors of one, (n, n).
-        self.weight: Array = np.diag(1.0 / self.error)
+        super().__init__(robot, hit, frame, inertia, model_error)
+        self.mobility, self.twist = self.jacobian @ self.response, self.jacobian @ hit.before
         self.yielding = 0.0 if mass is None else 1.0 / mass
         self.radius = radius
 
-    def impulse_at(self, point: Array) -> Array:
+    def free_impulse(self, point: Array) -> Array:
         """The impulse (3,) at a point of the frame that explains the jump best, whatever the surface."""
-        columns = self.response @ point_jacobian(self.rotation @ point).T
-        return np.asarray(np.linalg.lstsq(columns / self.error[:, None], self.jump / self.error, rcond=1e-9)[0])
+        return self.impulse_at(self.rotation @ point)[0]
 
     def doubt_law(self, point: Array, share: float) -> None:
         """Count in that the impulse along the surface may be another by this share of the whole."""
-        impulse = self.impulse_at(point)
+        impulse, columns = self.impulse_at(self.rotation @ point)
         size = float(np.linalg.norm(impulse))
         along = impulse / max(size, 1e-12)
-        columns = self.response @ point_jacobian(self.rotation @ point).T @ (np.eye(3) - np.outer(along, along))
-        by_law = share * size * columns
-        self.weight = np.linalg.inv(np.linalg.cholesky(np.diag(self.error**2) + by_law @ by_law.T))
+        self.grant(share * size * columns @ (np.eye(3) - np.outer(along, along)))
 
     def motion_after(self, point: Array) -> Array:
         """Velocity (3,) of a point of the frame after the hit, m/s."""

@@ -11,16 +11,7 @@ from scipy.stats import chi2
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import contact_point
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.assumed_point import hold_against_point
-from impact_aware.estimation.contact_point import (
-    CHANCE,
-    FAR_BETTER,
-    MODEL,
-    ContactPointFit,
-    JointJump,
-    explained_at,
-    impulse_at,
-)
+from impact_aware.estimation.contact_point import CHANCE, MODEL, ContactPointFit, ContactPointProblem, JointJump
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
@@ -70,7 +61,7 @@ class ContactCheck:
     def another_surface(self) -> bool:
         """Whether the impulse leans so far off the normal that another normal or friction explains it far better."""
         beyond = self.lean - self.cone
-        return self.normal_given and beyond > max(FAR_OFF, FAR_BETTER**0.5 * self.lean_error)
+        return self.normal_given and beyond > max(FAR_OFF, float(chi2.isf(CHANCE, 2))**0.5 * self.lean_error)
 
     @property
     def surface_note(self) -> str:
@@ -141,11 +132,12 @@ def check_contact(
         hits = [joint_jump(position, estimate)]
         frame = robot.placement(position, contact.frame)
         assumed = np.array(frame.actInv(contact_point(robot, position, contact)))
-        held = hold_against_point(robot, hits, assumed, contact.frame, inertia=prediction.inertia)
+        problem = ContactPointProblem(robot, hits, contact.frame, inertia=prediction.inertia)
+        held = problem.compare(assumed)
     except (InvalidInputError, np.linalg.LinAlgError):
         return None
     place = held.fit.point if held.verdict == "another_point" else assumed
-    impulse, covariance = impulse_at(robot, hits[0], place, contact.frame, inertia=prediction.inertia)
+    impulse, covariance = problem.impulse_at(place)
     lean, lean_error = _lean(impulse, held.excess * covariance, contact.normal)
     return ContactCheck(
         held.verdict,
@@ -179,7 +171,7 @@ def touched_link(
         assumed: (3,) Contact in the frame's axes, m.
         fit: Point of the frame that explains the jump best.
     """
-    left, _ = explained_at(robot, [hit], assumed, frame, inertia=inertia)
+    left, _ = ContactPointProblem(robot, [hit], frame, inertia=inertia).explained_at(assumed)
     if chi2.sf(left, robot.n - 3) > CHANCE or fit.one_point:
         return ""
     response = np.linalg.inv(robot.mass_matrix(hit.q, inertia))

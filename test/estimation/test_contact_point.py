@@ -5,7 +5,7 @@ import pytest
 
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.contact_point import JointJump, explained_at, fit_contact_point
+from impact_aware.estimation.contact_point import ContactPointProblem, JointJump
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.contact_check import check_contact
 from impact_aware.records import VelocityEstimate
@@ -36,19 +36,19 @@ def jumped(robot, impulse, *, noise=0.0, seed=0, point=POINT, inertia="M+B_theta
 
 def test_three_hits_tell_the_point_and_their_impulses(robot):
     hits = [jumped(robot, impulse, seed=seed) for seed, impulse in enumerate(DIRECTIONS)]
-    fit = fit_contact_point(robot, hits, model_error=1e-4)
+    fit = ContactPointProblem(robot, hits, model_error=1e-4).fit()
     assert fit.told and fit.told_along
     np.testing.assert_allclose(fit.point, POINT, atol=1e-5)
     np.testing.assert_allclose(fit.impulses, DIRECTIONS, atol=1e-4)
     assert fit.unexplained < 1e-5 and fit.freedom == 21 - 12
     # The links alone would be jumped otherwise.
-    other = fit_contact_point(robot, hits, model_error=1e-4, inertia="M")
+    other = ContactPointProblem(robot, hits, model_error=1e-4, inertia="M").fit()
     assert other.unexplained > 0.02
 
 
 def test_one_hit_tells_the_line_of_its_impulse_and_not_where_on_it(robot):
     hit = jumped(robot, DIRECTIONS[0])
-    fit = fit_contact_point(robot, [hit], model_error=1e-5)
+    fit = ContactPointProblem(robot, [hit], model_error=1e-5).fit()
     assert fit.told and not fit.told_along
     line = robot.placement(hit.q).rotation.T @ np.array(DIRECTIONS[0])
     assert abs(fit.along @ line) / np.linalg.norm(line) == pytest.approx(1.0, abs=1e-6)
@@ -64,25 +64,25 @@ def test_errors_hold_the_truth_and_tell_what_is_not_told(robot):
     for seed in range(40):
         rng = np.random.default_rng(seed)
         hits = [jumped(robot, rng.standard_normal(3), noise=0.01, seed=4 * seed + k, turn=0.01) for k in range(3)]
-        fit = fit_contact_point(robot, hits, model_error=0.0)
+        fit = ContactPointProblem(robot, hits, model_error=0.0).fit()
         told += fit.told
         apart = fit.point - POINT
         if fit.told_along:
             ratios.append(float(apart @ np.linalg.solve(fit.covariance, apart)))
     # Three squares of unit spread: 7.8 holds 95 of 100, here with 40 draws at most.
     assert len(ratios) >= 20 and 0.85 <= np.mean(np.array(ratios) < 7.815)
-    weak = fit_contact_point(robot, [jumped(robot, [0.02, 0.0, 0.03], noise=0.05)])
+    weak = ContactPointProblem(robot, [jumped(robot, [0.02, 0.0, 0.03], noise=0.05)]).fit()
     assert not weak.told and weak.error_across > 0.02
 
 
 def test_what_is_left_at_another_point(robot):
     hits = [jumped(robot, impulse, seed=seed) for seed, impulse in enumerate(DIRECTIONS)]
-    assert explained_at(robot, hits, POINT)[1] < 1e-6
-    assert explained_at(robot, hits, np.zeros(3))[1] > 0.1
+    assert ContactPointProblem(robot, hits).explained_at(POINT)[1] < 1e-6
+    assert ContactPointProblem(robot, hits).explained_at(np.zeros(3))[1] > 0.1
     # A share of the jump, and a sum over its errors.
     loose = [JointJump(hit.q, hit.jump, 10.0 * hit.error) for hit in hits]
-    tight = explained_at(robot, hits, np.zeros(3), model_error=0.0)
-    wide = explained_at(robot, loose, np.zeros(3), model_error=0.0)
+    tight = ContactPointProblem(robot, hits, model_error=0.0).explained_at(np.zeros(3))
+    wide = ContactPointProblem(robot, loose, model_error=0.0).explained_at(np.zeros(3))
     assert tight[0] == pytest.approx(100.0 * wide[0]) and tight[1] == pytest.approx(wide[1])
 
 
@@ -132,10 +132,10 @@ def test_the_check_says_when_another_normal_or_friction_explains_the_jump_far_be
 
 def test_refusals(robot):
     with pytest.raises(InvalidInputError, match="at least one jump"):
-        fit_contact_point(robot, [])
+        ContactPointProblem(robot, []).fit()
     with pytest.raises(InvalidInputError, match="values > 0"):
         JointJump(robot.home, robot.home, np.zeros(7))
     with pytest.raises(InvalidInputError, match="not zero"):
         JointJump(robot.home, np.zeros(7), np.ones(7))
     with pytest.raises(InvalidInputError, match="2 joints"):
-        fit_contact_point(robot, [JointJump(np.zeros(2), np.ones(2), np.ones(2))])
+        ContactPointProblem(robot, [JointJump(np.zeros(2), np.ones(2), np.ones(2))]).fit()

@@ -7,9 +7,7 @@ import pytest
 
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.assumed_point import hold_against_point
-from impact_aware.estimation.contact_point import JointJump, fit_contact_point
-from impact_aware.estimation.point_agreement import agreement, odd_one
+from impact_aware.estimation.contact_point import ContactPointProblem, JointJump, odd_group
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel
 
@@ -39,24 +37,24 @@ def hits_of(robot, seed, count, *, friction=0.0, noise=1e-5, centre=CENTRE):
 @pytest.mark.parametrize("friction", [0.0, 0.4])
 def test_the_centre_comes_from_normals_even_where_impulses_lean(robot, friction):
     hits = hits_of(robot, 3, 4, friction=friction)
-    fit = fit_contact_point(robot, hits, model_error=1e-4, radius=RADIUS)
+    fit = ContactPointProblem(robot, hits, model_error=1e-4, radius=RADIUS).fit()
     assert fit.told_along
     # The granted error of the inertia makes 0.14 mm along the least told direction.
     np.testing.assert_allclose(fit.point, CENTRE, atol=1e-4)
     # The same hits of a tip without a radius: no point of the tool is touched in all of them.
-    sharp = fit_contact_point(robot, hits, model_error=1e-4)
+    sharp = ContactPointProblem(robot, hits, model_error=1e-4).fit()
     assert sharp.one_point == (friction == 0.0)
 
 
 def test_without_normals_the_lines_meet_at_the_centre_but_for_friction(robot):
     bare = [replace(hit, normal=None) for hit in hits_of(robot, 3, 4)]
-    fit = fit_contact_point(robot, bare, model_error=1e-4, radius=RADIUS)
+    fit = ContactPointProblem(robot, bare, model_error=1e-4, radius=RADIUS).fit()
     np.testing.assert_allclose(fit.point, CENTRE, atol=1e-4)
     # What friction may do is in the error: some 30 mm 0.3 / sqrt(2) over the root of the number of lines.
     assert 1e-3 < fit.error_across < 0.01
     leaning = [replace(hit, normal=None) for hit in hits_of(robot, 3, 4, friction=0.4)]
-    assert fit_contact_point(robot, leaning, model_error=1e-4, radius=RADIUS).one_point
-    assert not fit_contact_point(robot, leaning, model_error=1e-4).one_point
+    assert ContactPointProblem(robot, leaning, model_error=1e-4, radius=RADIUS).fit().one_point
+    assert not ContactPointProblem(robot, leaning, model_error=1e-4).fit().one_point
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -65,7 +63,7 @@ def test_errors_hold_the_centre_of_tips_that_slide(robot, known):
     for seed in range(60):
         hits = hits_of(robot, 100 + seed, 4, friction=0.3, noise=0.01)
         hits = [hit if known else replace(hit, normal=None) for hit in hits]
-        fit = fit_contact_point(robot, hits, model_error=0.0, radius=RADIUS)
+        fit = ContactPointProblem(robot, hits, model_error=0.0, radius=RADIUS).fit()
         spread, axes = np.linalg.eigh(fit.covariance)
         ratios += (axes.T @ (CENTRE - fit.point) / np.sqrt(spread)).tolist()
     # 180 of them, of which 95 % are expected with a standard error of 2 %; leans are no normal draws.
@@ -74,18 +72,18 @@ def test_errors_hold_the_centre_of_tips_that_slide(robot, known):
 
 def test_hits_of_two_tools_are_of_no_point(robot):
     hits = hits_of(robot, 7, 3, noise=2e-3) + hits_of(robot, 8, 3, noise=2e-3, centre=CENTRE + [0.0, 0.05, -0.06])
-    fit = fit_contact_point(robot, hits, radius=RADIUS)
+    fit = ContactPointProblem(robot, hits, radius=RADIUS).fit()
     assert not fit.one_point and not fit.told and not fit.told_along and fit.probability < 1e-3
-    assert fit_contact_point(robot, hits[:3], radius=RADIUS).one_point
+    assert ContactPointProblem(robot, hits[:3], radius=RADIUS).fit().one_point
 
 
 def test_the_recording_with_another_tool_is_found_where_all_hits_together_look_fine(robot):
     groups = [hits_of(robot, seed, 1, noise=0.01) for seed in range(20, 25)]
-    assert odd_one(agreement(robot, groups, radius=RADIUS), 1e-3) is None
+    assert odd_group(robot, groups, radius=RADIUS)[1] > 1e-3
     groups[3] = hits_of(robot, 30, 2, noise=0.01, centre=CENTRE + [0.04, -0.05, 0.0])
-    fit = fit_contact_point(robot, [hit for group in groups for hit in group], radius=RADIUS)
-    found = agreement(robot, groups, radius=RADIUS)
-    assert odd_one(found, 1e-3) == 3 and found[3] < fit.probability
+    fit = ContactPointProblem(robot, [hit for group in groups for hit in group], radius=RADIUS).fit()
+    place, probability = odd_group(robot, groups, radius=RADIUS)
+    assert place == 3 and probability < min(1e-3, fit.probability)
 
 
 def test_agreeing_recordings_are_accused_as_often_as_promised(robot):
@@ -94,14 +92,14 @@ def test_agreeing_recordings_are_accused_as_often_as_promised(robot):
     for seed in range(40):
         hits = hits_of(robot, 300 + seed, 4, noise=0.01)
         parts = [hits[:2], hits[2:3], hits[3:]]
-        accused += odd_one(agreement(robot, parts, radius=RADIUS), 0.05) is not None
+        accused += odd_group(robot, parts, radius=RADIUS)[1] < 0.05
     assert accused <= 5
 
 
 @pytest.mark.parametrize(("away", "verdict"), [([0.0, 0.0, 0.0], "agrees"), ([0.03, -0.02, 0.02], "another_point")])
 def test_an_assumed_centre_is_held_against_all_hits(robot, away, verdict):
     hits = hits_of(robot, 11, 4, friction=0.2, noise=2e-3)
-    found = hold_against_point(robot, hits, CENTRE + away, radius=RADIUS)
+    found = ContactPointProblem(robot, hits, radius=RADIUS).compare(CENTRE + away)
     # Across the least told direction, which has 2 cm of error, it is 31 of the 41 mm.
     across = away - (found.fit.along @ away) * found.fit.along
     assert found.verdict == verdict and abs(found.distance - np.linalg.norm(across)) < 0.005
@@ -110,4 +108,4 @@ def test_an_assumed_centre_is_held_against_all_hits(robot, away, verdict):
 
 def test_a_negative_radius_is_refused(robot):
     with pytest.raises(InvalidInputError, match="radius"):
-        fit_contact_point(robot, hits_of(robot, 3, 2), radius=-0.01)
+        ContactPointProblem(robot, hits_of(robot, 3, 2), radius=-0.01).fit()
