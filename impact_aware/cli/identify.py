@@ -68,7 +68,6 @@ PARTS = {
 class IntervalOptions(Options):
     """Confidence intervals."""
 
-    interval: str = described("likelihood", "how intervals are computed", choices=("likelihood", "bootstrap"))
     confidence: float = described(0.95, "confidence of the intervals", within=Range(0.0, 1.0, open_below=True))
 
 
@@ -169,7 +168,7 @@ def run(args: argparse.Namespace) -> int:
 def as_dict(result: Identification) -> dict[str, Any]:
     """The result as JSON knows it; an open end of an interval is null."""
     return {
-        **plain(result, "quantity", "unit", "trials", "confidence", "interval", "error", "warnings"),
+        **plain(result, "quantity", "unit", "trials", "confidence", "error", "warnings"),
         "parameters": {
             name: {
                 "value": float(result.values[index]),
@@ -216,7 +215,7 @@ def _impacts(args: argparse.Namespace) -> Identification:
             found = read_trials(path, robot, defaults, times, columns=columns, degrees=degrees, track=moved)
             show_notes(_unused(path, moved, found))
             trials += found
-    options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
+    options = {"method": args.method, "confidence": args.confidence}
     if args.quantity == "friction":
         result = identify_friction(robot, trials, **options)
     elif args.quantity == "restitution":
@@ -345,4 +344,4 @@ def _contact(args: argparse.Namespace) -> Identification:
         read_force_profile(path, approach_speed=speed, effective_mass=args.effective_mass)
         for path, speed in zip(args.files, speeds, strict=True)
     ]
-    return identify_contact(profiles, model=args.model, interval=args.interval, confidence=args.confidence)
+    return identify_contact(profiles, model=args.model, confidence=args.confidence)

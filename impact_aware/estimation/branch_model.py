@@ -170,10 +170,6 @@ class BranchModel:
         # Of those that differ most, for sizes that are only looked for.
         self._some_durations = HARD[1::2] if pushes is None else HARD[1::2] + TOUCHING_TWICE[-1:]
 
-    def without_event(self) -> float:
-        """Log likelihood of the samples where nothing happens, joints ringing or not."""
-        return float(self._best(self._since(self.origin + 0.5 * float(self.times[-1])), BEFORE)[0].sum())
-
     def likeliest(self, instant: float) -> Array:
         """Log likelihood (n,) of each joint alone, with a jump at an instant, s, or without, whichever is likelier."""
         parts = self._since(instant)

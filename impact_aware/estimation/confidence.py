@@ -1,7 +1,6 @@
-"""Least-squares fits with confidence intervals: by the profile of the likelihood, or by resampling whole trials.
+"""Least-squares fits with confidence intervals by the profile of the likelihood.
 
-The profile likelihood stays right where a parameter meets a bound or the data hardly depend on it; then the interval is
-open at that end. Resampling assumes less (residuals may be correlated within a trial) but needs many trials.
+It stays right where a parameter meets a bound or the data hardly depend on it; then the interval is open at that end.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from scipy.optimize import least_squares
 from scipy.stats import f as f_distribution
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError, UnknownNameError
-
-INTERVAL_METHODS = ("likelihood", "bootstrap")
+from impact_aware.errors import InvalidInputError
 
 # Points of the first scan of a single parameter, so that a second valley is not missed.
 _SCAN = 41
@@ -69,34 +66,30 @@ class Fit:
     open_above: NDArray[np.bool_]
 
 
-def fit_with_intervals(
-    problem: Problem, *, method: str = "likelihood", confidence: float = 0.95, resamples: int = 200, seed: int = 0
-) -> Fit:
-    """Solve the problem and find the interval of each parameter.
-
-    Args:
-        problem: What to fit.
-        method: `likelihood` or `bootstrap`.
-        confidence: Probability that an interval should contain the truth.
-        resamples: Number of resampled sets of trials, for `bootstrap`.
-        seed: Of the resampling.
+def fit_with_intervals(problem: Problem, confidence: float = 0.95) -> Fit:
+    """Solve the problem and find the interval of each parameter, which contains it with a probability `confidence`.
 
     Raises:
-        UnknownNameError: Another method.
-        InvalidInputError: Confidence outside (0, 1), fewer residuals than parameters plus one, or a bootstrap of fewer
-            than five trials.
+        InvalidInputError: Confidence outside (0, 1), or fewer residuals than parameters plus one.
     """
-    if method not in INTERVAL_METHODS:
-        raise UnknownNameError("interval", method, INTERVAL_METHODS)
     if not 0.0 < confidence < 1.0:
         raise InvalidInputError("confidence", confidence, "a probability between 0 and 1")
     residuals = problem.residuals(problem.start)
     figures, trials = problem.figures or residuals.size, len(residuals)
     if figures <= problem.start.size:
         raise InvalidInputError("trials", f"{trials} with {figures} figures", f"more than {problem.start.size}")
-    if method == "bootstrap":
-        return _bootstrap(problem, trials, figures, confidence, resamples, seed)
-    return _profile(problem, figures, confidence)
+    values, cost = _solve(problem)
+    freedom = float(figures - values.size)
+    if problem.series:
+        freedom = max(2.0, figures / _correlation_length(problem.residuals(values)) - values.size)
+    # Rounding alone makes a cost of noise-free data; below it no parameter is known better.
+    cost = max(cost, 1e-24 * figures)
+    limit = cost * (1.0 + f_distribution.ppf(confidence, 1, freedom) / freedom)
+    below, above = (
+        [_profile_end(problem, values, index, side, limit, cost) for index in range(values.size)] for side in (-1, 1)
+    )
+    (lower, open_below), (upper, open_above) = (map(np.array, zip(*ends, strict=True)) for ends in (below, above))
+    return Fit(values, lower, upper, float(np.sqrt(cost / figures)), open_below, open_above)
 
 
 def solve(problem: Problem) -> Array:
@@ -104,17 +97,14 @@ def solve(problem: Problem) -> Array:
     return _solve(problem)[0]
 
 
-def _minimise(
-    problem: Problem, start: Array, fixed: int | None = None, weights: Array | None = None
-) -> tuple[Array, float]:
-    """Best parameters and their cost, with parameter `fixed` held and trials weighted by `weights`."""
+def _minimise(problem: Problem, start: Array, fixed: int | None = None) -> tuple[Array, float]:
+    """Best parameters and their cost, with parameter `fixed` held."""
     free = np.array([index != fixed for index in range(start.size)])
 
     def residuals(scaled: Array) -> Array:
         values = start.copy()
         values[free] = scaled * problem.scale[free]
-        left = problem.residuals(values)
-        return np.ravel(left if weights is None else left * weights[:, None])
+        return np.ravel(problem.residuals(values))
 
     if not np.any(free):
         return start, float(np.sum(residuals(np.zeros(0)) ** 2))
@@ -126,37 +116,15 @@ def _minimise(
     return values, 2.0 * float(found.cost)
 
 
-def _solve(problem: Problem, weights: Array | None = None) -> tuple[Array, float]:
+def _solve(problem: Problem) -> tuple[Array, float]:
     """The global solution: from the given start, and for a single parameter also from the best point of a scan."""
-    best = _minimise(problem, problem.start.copy(), weights=weights)
+    best = _minimise(problem, problem.start.copy())
     if problem.start.size == 1:
         points = np.linspace(problem.lower[0], problem.upper[0], _SCAN)
-        costs = [_cost(problem, np.array([point]), weights) for point in points]
-        scanned = _minimise(problem, np.array([points[int(np.argmin(costs))]]), weights=weights)
+        costs = [float(np.sum(problem.residuals(np.array([point])) ** 2)) for point in points]
+        scanned = _minimise(problem, np.array([points[int(np.argmin(costs))]]))
         best = min(best, scanned, key=lambda result: result[1])
     return best
-
-
-def _cost(problem: Problem, values: Array, weights: Array | None = None) -> float:
-    left = problem.residuals(values)
-    return float(np.sum((left if weights is None else left * weights[:, None]) ** 2))
-
-
-def _profile(problem: Problem, figures: int, confidence: float) -> Fit:
-    values, cost = _solve(problem)
-    freedom = float(figures - values.size)
-    if problem.series:
-        freedom = max(2.0, figures / _correlation_length(problem.residuals(values)) - values.size)
-    # Rounding alone makes a cost of noise-free data; below it no parameter is known better.
-    cost = max(cost, 1e-24 * figures)
-    limit = cost * (1.0 + f_distribution.ppf(confidence, 1, freedom) / freedom)
-    lower, upper = values.copy(), values.copy()
-    open_below = np.zeros(values.size, dtype=bool)
-    open_above = np.zeros(values.size, dtype=bool)
-    for index in range(values.size):
-        lower[index], open_below[index] = _profile_end(problem, values, index, -1, limit, cost)
-        upper[index], open_above[index] = _profile_end(problem, values, index, +1, limit, cost)
-    return Fit(values, lower, upper, float(np.sqrt(cost / figures)), open_below, open_above)
 
 
 def _profile_end(
@@ -234,28 +202,3 @@ def _correlation_length(series: Array) -> float:
             break
         length += 2.0 * correlation
     return length
-
-
-def _bootstrap(problem: Problem, trials: int, figures: int, confidence: float, resamples: int, seed: int) -> Fit:
-    if trials < 5:
-        raise InvalidInputError("trials", trials, "at least 5 for a bootstrap interval; use the likelihood")
-    values, cost = _solve(problem)
-    rng = np.random.default_rng(seed)
-    found = np.empty((resamples, values.size))
-    for row in range(resamples):
-        counts = np.bincount(rng.integers(trials, size=trials), minlength=trials)
-        found[row] = _minimise(problem, values.copy(), weights=np.sqrt(counts))[0]
-    # Few trials make resampled spreads too small by sqrt((k - 1) / k): widened about the value found.
-    found = values + (found - values) * np.sqrt(trials / (trials - 1.0))
-    tail = 0.5 * (1.0 - confidence)
-    lower = np.maximum(np.quantile(found, tail, axis=0), problem.lower)
-    upper = np.minimum(np.quantile(found, 1.0 - tail, axis=0), problem.upper)
-    slack = 1e-3 * problem.scale
-    return Fit(
-        values,
-        lower,
-        upper,
-        float(np.sqrt(cost / figures)),
-        lower <= problem.lower + slack,
-        upper >= problem.upper - slack,
-    )

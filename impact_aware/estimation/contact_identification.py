@@ -85,7 +85,6 @@ def identify_contact(
     profiles: Sequence[ForceProfile],
     *,
     model: str = DEFAULT_FORCE_MODEL,
-    interval: str = "likelihood",
     confidence: float = 0.95,
 ) -> Identification:
     """Stiffness and damping that reproduce the profiles best (Wang 2021, eq. 23 for the default model).
@@ -93,12 +92,11 @@ def identify_contact(
     Args:
         profiles: Measured impacts.
         model: A contact-force model with the parameters `stiffness` and `damping`.
-        interval: `likelihood` or `bootstrap`.
         confidence: Of the intervals.
 
     Raises:
         InvalidInputError: No profile.
-        UnknownNameError: A model that does not exist or has other parameters; another interval.
+        UnknownNameError: A model that does not exist or has other parameters.
     """
     fitting = tuple(name for name in FORCE_MODELS if {"stiffness", "damping"} <= set(parameter_names(name)))
     if model not in fitting:
@@ -117,7 +115,7 @@ def identify_contact(
         scale=np.ones(2),
         series=True,
     )
-    fit = fit_with_intervals(problem, method=interval, confidence=confidence)
+    fit = fit_with_intervals(problem, confidence)
     values, lower, upper = np.exp(fit.values), np.exp(fit.lower), np.exp(fit.upper)
     lower[fit.open_below], upper[fit.open_above] = 0.0, np.inf
     determined = np.maximum(values - lower, upper - values) <= UNDETERMINED * values
@@ -129,7 +127,6 @@ def identify_contact(
         lower=lower,
         upper=upper,
         confidence=confidence,
-        interval=interval,
         determined=determined,
         error=fit.residual_rms * data.force_scale,
         trials=len(profiles),

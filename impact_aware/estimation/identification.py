@@ -44,7 +44,6 @@ class Identification:
         lower: (p,) Lower end of each interval.
         upper: (p,) Upper end of each interval.
         confidence: Probability that an interval should contain the truth.
-        interval: How the intervals were found.
         determined: (p,) Whether the recordings tell the value apart from its neighbours, see `warnings`.
         error: Root mean square of what the fit leaves, rad/s (N for `contact`).
         trials: Number of impacts used.
@@ -58,7 +57,6 @@ class Identification:
     lower: Array
     upper: Array
     confidence: float
-    interval: str
     determined: NDArray[np.bool_]
     error: float
     trials: int
@@ -70,7 +68,6 @@ def identify_friction(
     trials: Sequence[ImpactTrial],
     *,
     method: str = DEFAULT_METHOD,
-    interval: str = "likelihood",
     confidence: float = 0.95,
 ) -> Identification:
     """Coulomb's coefficient that minimises the prediction error (Rey Arias 2024, IV-C).
@@ -81,25 +78,24 @@ def identify_friction(
         robot: The arm.
         trials: Recorded impacts; those that did not approach the surface tell nothing.
         method: Impact map.
-        interval: `likelihood` or `bootstrap`.
         confidence: Of the interval.
 
     Raises:
         InvalidInputError: No trial, or trials of another robot.
-        UnknownNameError: Unknown map or interval.
+        UnknownNameError: Unknown map.
     """
     predictions = TrialPredictions(robot, list(trials), method)
     problem = _scalar_problem(
         lambda value: predictions.residuals(friction=value), LARGEST_FRICTION, 0.3, predictions.figures
     )
-    fit = _fit(problem, lambda values: predictions.weigh(friction=float(values[0])), interval, confidence)
+    fit = _fit(problem, lambda values: predictions.weigh(friction=float(values[0])), confidence)
     warnings = _undetermined(fit, ("friction",), COEFFICIENT)
     slipping = predictions.slip_speed > 0.05 * predictions.approach_speed
     if not np.any(slipping):
         warnings.insert(0, "friction: no impact slid along the surface, so friction had no direction to act in")
     if fit.open_above[0] and not fit.open_below[0]:
         warnings.append("friction: only a lower bound: the contacts stick, and more friction changes nothing")
-    return _result("friction", ("friction",), "1", fit, predictions, interval, confidence, warnings)
+    return _result("friction", ("friction",), "1", fit, predictions, confidence, warnings)
 
 
 def identify_restitution(
@@ -107,7 +103,6 @@ def identify_restitution(
     trials: Sequence[ImpactTrial],
     *,
     method: str = DEFAULT_METHOD,
-    interval: str = "likelihood",
     confidence: float = 0.95,
 ) -> Identification:
     """Newton's coefficient of restitution that minimises the prediction error.
@@ -118,9 +113,9 @@ def identify_restitution(
     """
     predictions = TrialPredictions(robot, list(trials), method)
     problem = _scalar_problem(lambda value: predictions.residuals(restitution=value), 1.0, 0.3, predictions.figures)
-    fit = _fit(problem, lambda values: predictions.weigh(restitution=float(values[0])), interval, confidence)
+    fit = _fit(problem, lambda values: predictions.weigh(restitution=float(values[0])), confidence)
     warnings = _undetermined(fit, ("restitution",), COEFFICIENT) + _speed_trend(predictions)
-    return _result("restitution", ("restitution",), "1", fit, predictions, interval, confidence, warnings)
+    return _result("restitution", ("restitution",), "1", fit, predictions, confidence, warnings)
 
 
 def identify_motor_inertia(
@@ -129,7 +124,6 @@ def identify_motor_inertia(
     *,
     common_ratio: bool = False,
     method: str = DEFAULT_METHOD,
-    interval: str = "likelihood",
     confidence: float = 0.95,
 ) -> Identification:
     """Apparent motor inertia B_theta that minimises the prediction error, kg m^2 per joint.
@@ -170,18 +164,17 @@ def identify_motor_inertia(
     fit = _fit(
         problem,
         lambda values: predictions.weigh(motor_inertia=values * known if common_ratio else values),
-        interval,
         confidence,
     )
     warnings = _undetermined(fit, names, 0.0)
-    return _result("inertia", names, unit, fit, predictions, interval, confidence, warnings)
+    return _result("inertia", names, unit, fit, predictions, confidence, warnings)
 
 
-def _fit(problem: Problem, weigh: Callable[[Array], None], interval: str, confidence: float) -> Fit:
+def _fit(problem: Problem, weigh: Callable[[Array], None], confidence: float) -> Fit:
     """Fit with weights that depend on the parameters: weighed at the first solution, then kept."""
     weigh(problem.start)
     weigh(solve(problem))
-    return fit_with_intervals(problem, method=interval, confidence=confidence)
+    return fit_with_intervals(problem, confidence)
 
 
 def _scalar_problem(residuals: Callable[[float], Array], upper: float, scale: float, figures: int) -> Problem:
@@ -232,7 +225,6 @@ def _result(
     unit: str,
     fit: Fit,
     predictions: TrialPredictions,
-    interval: str,
     confidence: float,
     warnings: list[str],
 ) -> Identification:
@@ -251,7 +243,6 @@ def _result(
         lower=fit.lower,
         upper=fit.upper,
         confidence=confidence,
-        interval=interval,
         determined=_determined(fit, 0.0 if quantity == "inertia" else COEFFICIENT),
         error=fit.residual_rms,
         trials=len(predictions.trials),

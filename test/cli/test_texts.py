@@ -87,7 +87,7 @@ def test_annotated_copies_have_names_of_their_own():
 IDENTIFIED = Identification(
     quantity="inertia", unit="kg m^2", names=("a", "b"), values=np.array([0.25, 1.5]), lower=np.array([0.2, -np.inf]),
     upper=np.array([0.3, 4.5]), determined=np.array([True, False]), trials=12, error=0.0375, confidence=0.9,
-    interval="likelihood", warnings=("look here",),
+    warnings=("look here",),
 )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def test_identify_prints_and_writes_every_parameter():
         "  warning: look here",
     ]
     assert identify.as_dict(IDENTIFIED) == {
-        "quantity": "inertia", "unit": "kg m^2", "trials": 12, "confidence": 0.9, "interval": "likelihood",
+        "quantity": "inertia", "unit": "kg m^2", "trials": 12, "confidence": 0.9,
         "error": 0.0375, "warnings": ["look here"],
         "parameters": {
             "a": {"value": 0.25, "lower": 0.2, "upper": 0.3, "determined": True},

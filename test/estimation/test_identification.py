@@ -72,9 +72,8 @@ def test_noise_free_impacts_give_the_parameters_back(robot):
     assert identify_motor_inertia(robot, sliding, common_ratio=True).values[0] == pytest.approx(1.0, rel=1e-5)
 
 
-@pytest.mark.parametrize("interval", ["likelihood", "bootstrap"])
-def test_intervals_hold_the_truth_and_are_not_idle(robot, interval):
-    found = identify_friction(robot, trials(robot, seed=3), interval=interval)
+def test_intervals_hold_the_truth_and_are_not_idle(robot):
+    found = identify_friction(robot, trials(robot, seed=3))
     assert found.lower[0] < found.values[0] < found.upper[0]
     # Five standard errors of 0.0005, the figure of twenty trials at this noise.
     assert abs(found.values[0] - 0.3) < 0.005
@@ -173,13 +172,9 @@ def test_bad_input_is_refused(robot):
     with pytest.raises(InvalidInputError, match="trials"):
         identify_friction(robot, [])
     with pytest.raises(UnknownNameError):
-        identify_friction(robot, good, interval="guess")
-    with pytest.raises(UnknownNameError):
         identify_friction(robot, good, method="magic")
     with pytest.raises(InvalidInputError, match="confidence"):
         identify_friction(robot, good, confidence=1.0)
-    with pytest.raises(InvalidInputError, match="bootstrap"):
-        identify_friction(robot, good, interval="bootstrap")
     with pytest.raises(InvalidInputError, match="joints"):
         identify_friction(robot, [ImpactTrial(np.zeros(2), np.ones(2), np.ones(2), np.ones(2), good[0].contact)])
     with pytest.raises(InvalidInputError, match="standard_error"):

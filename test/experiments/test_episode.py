@@ -65,8 +65,8 @@ class FiresEarly:
 
 
 def test_a_detection_in_free_motion_changes_nothing(episode, monkeypatch):
-    usual = episode_module._detector
-    monkeypatch.setattr(episode_module, "_detector", lambda *given: FiresEarly(usual(*given)))
+    usual = episode_module.make_detector
+    monkeypatch.setattr(episode_module, "make_detector", lambda *given, **more: FiresEarly(usual(*given, **more)))
     result = run_episode(load_task("hit_and_push"), EpisodeSettings(duration=3.6))
     assert result.false_detections == 1 and result.events[0][1].detector == "early"
     assert judge(result) == (True, "")
