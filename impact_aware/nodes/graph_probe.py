@@ -113,7 +113,7 @@ class GraphProbeNode(Node):
             for offer in self.get_publishers_info_by_topic(topic):
                 for wish in self.get_subscriptions_info_by_topic(topic):
                     if gap := qos_gap(offer.qos_profile, wish.qos_profile):
-                        bad.append(f"{topic}: {end_name(offer)} offers {gap[0]}, {end_name(wish)} requests {gap[1]}")
+                        bad.append(f"{topic} from {end_name(offer)} to {end_name(wish)}: {gap}")
         return "quality of service", f"{len(bad)} mismatches", _few(bad, 2) if bad else ""
 
 

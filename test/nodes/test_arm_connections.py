@@ -236,8 +236,8 @@ def test_states_that_can_not_be_received_are_a_reason(controller):
     controller.driver.create_publisher(JointState, "/connections/left/joint_states", state_qos(reliable=False))
     controller.wait("/connections/left/joint_states", 2)
     reason = (
-        "/driver offers /connections/left/joint_states with best effort, but requested is reliable: "
-        "it can't be received"
+        "/driver publishes /connections/left/joint_states, but no message passes: "
+        "Best effort publisher and reliable subscription"
     )
     assert controller.connections.refusal() == f"no left/joint_states yet: {reason}"
     # Somebody else was heard before.
@@ -252,7 +252,7 @@ def test_a_driver_that_can_not_hear_commands_is_a_reason(controller):
     controller.driver.create_subscription(Float64MultiArray, topic, print, latched)
     controller.wait(topic, 2)
     controller.receive()
-    assert controller.connections.refusal().startswith(f"/driver asks for {topic} with transient local, but offered is")
+    assert controller.connections.refusal().startswith(f"/driver listens to {topic}, but no message passes: Volatile")
 
 
 def test_a_source_at_another_rate_is_a_reason(controller):

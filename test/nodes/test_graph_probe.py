@@ -55,7 +55,9 @@ def wrong(found):
 def test_a_good_driver_has_no_remedy_but_the_mismatch_of_others_is_named(probe):
     found = probe()
     assert wrong(found) == {"quality of service"}
-    assert found["quality of service"]["advice"] == "/words: /driver offers volatile, /other requests transient local"
+    assert found["quality of service"]["advice"] == (
+        "/words from /driver to /other: Volatile publisher and transient local subscription"
+    )
     assert found["/joint_states from"]["found"] == "/driver"
     assert found["joints"]["found"].startswith("7: panda_joint1, ") and found["rate"]["found"] == "600 Hz"
 

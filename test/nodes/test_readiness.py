@@ -117,7 +117,7 @@ def test_an_end_that_can_not_be_heard_is_not_found(pair):
     Readiness(sink)
     Readiness(source)
     assert pair.until(lambda: "transient local" in readiness.refusal()), readiness.refusal()
-    words = "/sink asks for /words with transient local"
+    words = "/sink listens to /words, but no message passes: Volatile"
     assert pair.until(lambda: words in heard["/source"].message and heard["/source"].level == DiagnosticStatus.WARN)
 
 
