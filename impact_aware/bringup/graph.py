@@ -111,40 +111,8 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
     task = load_task(options.task)
     if len(task.arms) != 1:
         raise InvalidInputError("task", options.task, f"a task for one arm, not for {len(task.arms)}")
-    prefix = task.arms[0].joint_prefix
-    check_frame(task, prefix + load_profile(options.robot).base_frame)
-    from_tf = looked_up(task, options.bases_from_tf)
-    task = provisional(task) if from_tf else without_tf(task)
-    build = _Builder(options, "single_arm.yaml", ("",), from_tf)
-    robot = {"robot": options.robot}
-    nodes = build.watching(task.arms[0], options.robot, "", task)
-    predictor = next(spec for spec in nodes if spec.executable == "jump_predictor")
-    base = base_numbers(task.arms[0])
-    if any(base) and not from_tf:
-        predictor.parameters.update(base=base, task_frame=task.frame)
-    if options.control or from_tf:
-        nodes.append(build.node("reference_field", {**robot, **build.field()}))
-    if options.control:
-        nodes += [
-            build.node(
-                "rs_controller",
-                {
-                    **robot,
-                    **({"joint_prefixes": [prefix]} if prefix else {}),
-                    **build.base("bases", base),
-                    **build.control_parameters(),
-                },
-                states=True,
-                commands=True,
-            ),
-            *build.relay("", options.robot, prefix, build.base("base", base)),
-            *build.watchdog({"robots": [options.robot]}),
-        ]
-    if options.markers:
-        nodes.append(build.node("impact_markers", {**robot, **build.viewing()}, states=True))
-    if options.simulation:
-        nodes.append(build.simulator(nodes, robot))
-    return tuple(nodes)
+    check_frame(task, task.arms[0].joint_prefix + load_profile(options.robot).base_frame)
+    return _task_graph(options, task, "single_arm.yaml", ("",), [options.robot])
 
 
 def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
@@ -159,39 +127,42 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
     names = tuple(arm.name for arm in task.arms)
     if len(names) < 2 or not all(names) or len(set(names)) < len(names):
         raise InvalidInputError("task", options.task, "a task for several arms with names that differ")
+    return _task_graph(options, task, "dual_arm.yaml", names, [arm.robot for arm in task.arms])
+
+
+def _task_graph(
+    options: GraphOptions, task: Task, parameter_file: str, names: tuple[str, ...], robots: list[str]
+) -> tuple[NodeSpec, ...]:
+    """The nodes for the arms of a task, whose topics are below these names, empty for a single arm."""
     from_tf = looked_up(task, options.bases_from_tf)
     task = provisional(task) if from_tf else without_tf(task)
-    build = _Builder(options, "dual_arm.yaml", names, from_tf)
-    nodes: list[NodeSpec] = []
-    for arm in task.arms:
-        nodes += build.watching(arm, arm.robot, arm.name, task)
-    nodes.append(build.node("reference_field", build.field(), states=True))
-    prefixes = [arm.joint_prefix for arm in task.arms]
+    build = _Builder(options, parameter_file, names, from_tf)
+    arms, single = list(zip(task.arms, names, robots, strict=True)), names == ("",)
+    prefixes, bases = [arm.joint_prefix for arm in task.arms], [base_numbers(arm) for arm in task.arms]
+    robot = {"robot": robots[0]} if single else {}
+    nodes = [spec for arm, name, profile in arms for spec in build.watching(arm, profile, name, task)]
+    if options.control or from_tf or not single:
+        nodes.append(build.node("reference_field", {**robot, **build.field()}, states=not single))
     if options.control:
-        arms = {
-            "arms": list(names),
-            "robots": [arm.robot for arm in task.arms],
-            **({"joint_prefixes": prefixes} if any(prefixes) else {}),
-            **build.base("bases", [number for arm in task.arms for number in base_numbers(arm)]),
-        }
-        nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
-        for arm in task.arms:
-            nodes += build.relay(arm.name, arm.robot, arm.joint_prefix, build.base("base", base_numbers(arm)))
-        nodes += build.watchdog({"arms": arms["arms"], "robots": arms["robots"]})
+        own = robot or {"arms": list(names), "robots": robots}
+        prefixed = {"joint_prefixes": prefixes} if any(prefixes) else {}
+        stand = build.base("bases", [number for base in bases for number in base])
+        commanding = {**own, **prefixed, **stand, **build.control_parameters()}
+        nodes.append(build.node("rs_controller", commanding, states=True, commands=True))
+        for (arm, name, profile), base in zip(arms, bases, strict=True):
+            nodes += build.relay(name, profile, arm.joint_prefix, build.base("base", base))
+        nodes += build.watchdog({"robots": robots} if single else own)
     if options.markers:
-        for arm in task.arms:
-            looks = {
-                "robot": arm.robot,
-                "arm": arm.name,
-                "frame_prefix": arm.joint_prefix or f"{arm.name}/",
-                **build.viewing(),
-            }
+        for arm, name, profile in arms:
+            looks = {"robot": profile, **build.viewing()}
+            if name:
+                looks |= {"arm": name, "frame_prefix": arm.joint_prefix or f"{name}/"}
             if arm is not task.arms[0]:
                 # One is enough for all.
                 looks["legend"] = False
-            nodes.append(build.node("impact_markers", looks, arm=arm.name, states=True))
+            nodes.append(build.node("impact_markers", looks, arm=name, states=True))
     if options.simulation:
-        nodes.append(build.simulator(nodes, {}))
+        nodes.append(build.simulator(nodes, robot))
     return tuple(nodes)
 
 
@@ -283,6 +254,9 @@ class _Builder:
         detector |= from_task
         prefix = {"joint_prefix": arm.joint_prefix} if arm.joint_prefix else {}
         predictor = {**named, "robot": robot, **prefix, **self._common, **contact_parameters(task, arm), **from_task}
+        base = base_numbers(arm)
+        if not name and any(base) and not self._from_tf:
+            predictor |= {"base": base, "task_frame": task.frame}
         if self._lockstep:
             # The last state stays the present one for as long as the plant waits.
             predictor["state_timeout"] = LOCKSTEP_TIMEOUT
