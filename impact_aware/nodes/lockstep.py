@@ -1,7 +1,7 @@
 """Lockstep: nodes say when they have dealt with a state, and the simulator waits for them.
 
 Who waits must learn of a death, as the dead answer no more, and time stands still meanwhile. Each participant says on a
-topic of its own that it lives, on every middleware; where DDS tells of a lease that has run out, that is known sooner.
+topic of its own that it lives, on every middleware.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from functools import partial
 
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import Heartbeat, StepDone
-from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 
-from impact_aware.nodes.ros.liveness import HeartbeatSender, HeartbeatWatch, heartbeat_topic, tells_of_death
+from impact_aware.nodes.ros.liveness import HeartbeatSender, HeartbeatWatch, heartbeat_topic
 from impact_aware.nodes.ros.qos import LATEST_QOS, STEP_DONE_QOS
 from impact_aware.nodes.ros.timers import steady_timer
 
@@ -69,9 +68,8 @@ class LockstepGate:
         self._seen: set[str] = set()
         self._beats = {name: HeartbeatWatch(LOOK_PERIOD) for name in participants}
         self._lost: set[str] = set()
-        watch = SubscriptionEventCallbacks(liveliness=self._on_liveliness) if tells_of_death() else None
         for topic in sorted({f"{_namespace(name)}{TOPIC}" for name in ("", *participants)}):
-            node.create_subscription(StepDone, topic, self._on_step_done, STEP_DONE_QOS, event_callbacks=watch)
+            node.create_subscription(StepDone, topic, self._on_step_done, STEP_DONE_QOS)
         for name in self.participants:
             topic = heartbeat_topic(f"{name}/{TOPIC}")
             node.create_subscription(Heartbeat, topic, partial(self._on_beat, name), LATEST_QOS)
@@ -115,10 +113,6 @@ class LockstepGate:
             if beat.last is not None and name not in self._lost and silent > SILENCE:
                 self._lost.add(name)
         if self._lost - self._done:
-            self._on_loss()
-
-    def _on_liveliness(self, info: QoSLivelinessChangedInfo) -> None:
-        if info.alive_count_change < 0:
             self._on_loss()
 
 

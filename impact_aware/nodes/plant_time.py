@@ -93,18 +93,14 @@ class SimulatedClock:
 
     def begin(self) -> None:
         """Publish from now on, where nobody else does; by now the node must have looked around for a while."""
-        if others := self._others():
-            self._leave(others)
+        offers = self._node.get_publishers_info_by_topic(TOPIC)
+        if others := [f"{offer.node_namespace.rstrip('/')}/{offer.node_name}" for offer in offers]:
+            self._node.get_logger().warning(
+                f"{TOPIC} is left to {', '.join(others)}, which publishes it already: nodes with use_sim_time follow "
+                "that; another ROS_DOMAIN_ID gives this simulation a clock of its own"
+            )
         else:
             self._publisher = self._node.create_publisher(Clock, TOPIC, STREAM_QOS)
-
-    def look(self) -> None:
-        """Of several plants that began at the same time, leave the clock to the first by name."""
-        own = self._node.get_fully_qualified_name()
-        if self._publisher is not None and (others := self._others()) and min(others) < own:
-            self._node.destroy_publisher(self._publisher)
-            self._publisher = None
-            self._leave(others)
 
     def publish(self, time: float, simulated: float, *, always: bool) -> None:
         """Publish a time, s, every `CLOCK_PERIOD` of the plant's own, or with each state where nodes wait for it."""
@@ -112,15 +108,3 @@ class SimulatedClock:
             self._next = simulated + CLOCK_PERIOD - 0.5 * self._cycle
             self._message.clock = stamp(time)
             self._publisher.publish(self._message)
-
-    def _others(self) -> list[str]:
-        own = self._node.get_fully_qualified_name()
-        found = self._node.get_publishers_info_by_topic(TOPIC)
-        names = (f"{offer.node_namespace.rstrip('/')}/{offer.node_name}" for offer in found)
-        return [name for name in names if name != own]
-
-    def _leave(self, others: list[str]) -> None:
-        self._node.get_logger().warning(
-            f"{TOPIC} is left to {', '.join(others)}, which publishes it already: nodes with use_sim_time follow that; "
-            "another ROS_DOMAIN_ID gives this simulation a clock of its own"
-        )

@@ -354,7 +354,6 @@ class SimRobotNode(Node):
     def _status(self) -> Report:
         state, mode = self.plant.state, self._drive()
         self._measure_speed(time.monotonic(), state.time)
-        self._simulated_clock.look()
         now = self._now()
         damped = [name for name, own in self.arms.items() if own.input.lapsed(now)]
         values = {

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 
 import numpy as np
 import pinocchio as pin
 import pytest
-import rclpy
 import yaml
 from geometry_msgs.msg import TransformStamped
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
 from node_harness import call, send, status, tick
-from patience import patient
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.errors import InvalidInputError
@@ -29,7 +21,7 @@ from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.messages import ROS, message_class, stamp
+from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.resources import find_resource
 from impact_aware.robot import RobotModel
@@ -326,61 +318,3 @@ def test_a_single_arm_that_is_only_watched_gets_its_base_from_the_field_s_node(t
     relayed = dataclasses.replace(options, control=True, relay="kuka_fri_relay")
     (relay,) = parameters_of(single_arm_graph(relayed), "kuka_fri_relay")
     assert relay["base_from_task"] and "base" not in relay
-
-
-# Over DDS
-
-LONGEST = 60.0
-"""Wall time after which the test gives up, s."""
-
-
-def test_over_dds_from_another_node_s_tf_static(task_file):
-    """All nodes in one executor; they and the publisher of TF hear each other through DDS only."""
-    try:
-        kind = message_class("tf2_msgs/msg/TFMessage")
-    except InvalidInputError:
-        pytest.skip("the package tf2_msgs is not installed")
-    context = Context()
-    rclpy.init(context=context, domain_id=None)
-    try:
-        over_dds(context, kind, task_file)
-    finally:
-        rclpy.try_shutdown(context=context)
-
-
-def over_dds(context: Context, kind: type, task_file) -> None:
-    def node(maker, **parameters):
-        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
-        return maker(context=context, parameter_overrides=overrides)
-
-    field = node(ReferenceFieldNode, task=str(task_file))
-    detector = node(ImpactDetectorNode, robot="panda", arm="left", normal=[0.0, 1.0, 0.0], base_from_task=True)
-    predictor = node(JumpPredictorNode, arm="right", object_mass=2.0, base_from_task=True)
-    controller = node(RsControllerNode, bases_from_task=True, arms=["left", "right"], autostart=True)
-    lab = Node("lab", context=context)
-    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    publisher = lab.create_publisher(kind, "/tf_static", latched)
-    nodes = (field, detector, predictor, controller, lab)
-    executor = SingleThreadedExecutor(context=context)
-    for each in nodes:
-        executor.add_node(each)
-
-    def spin_until(done) -> None:
-        deadline = time.monotonic() + patient(LONGEST)
-        while not done() and time.monotonic() < deadline:
-            executor.spin_once(timeout_sec=0.05)
-        assert done()
-
-    spin_until(lambda: "TF has no frame 'world'" in field.no_motion())
-    assert not field._started and controller.session is None and not controller.finished
-    publisher.publish(kind(transforms=[link(*each) for each in tree()]))
-    spin_until(lambda: controller.session is not None and controller.session.field is not None)
-    spin_until(lambda: not predictor._waiting and not detector._waiting)
-    for own, name in zip(controller.session.bases, BASES, strict=True):
-        assert own.isApprox(BASES[name], 1e-12)
-    assert predictor._base.isApprox(BASES["right"], 1e-12)
-    np.testing.assert_allclose(detector._robot.gravity(Q), tilted_gravity("left"), atol=1e-10)
-    for each in nodes:
-        executor.remove_node(each)
-        each.destroy_node()
-    executor.shutdown()

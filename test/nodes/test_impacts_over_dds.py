@@ -10,7 +10,6 @@ from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from patience import patient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from impact_aware.estimation import estimate
@@ -40,29 +39,18 @@ class Driver(Node):
 
 
 @pytest.fixture
-def graph(ros_context, monkeypatch):
+def graph(make):
     """Both nodes and a driver in one executor; they hear each other through DDS only."""
     common = {"robot": "panda", "normal": [0.0, 0.0, 1.0], "lockstep": True}
-    made = []
-    original = Node.__init__
-    for kind, own in (
-        (ImpactDetectorNode, {}),
-        (JumpPredictorNode, {"friction": 0.3, "surface_point": [0.0, 0.0, -9.0]}),
-    ):
-        overrides = [Parameter(name, value=value) for name, value in {**common, **own}.items()]
-        monkeypatch.setattr(
-            Node, "__init__", lambda self, name, o=overrides: original(self, name, parameter_overrides=o)
-        )
-        made.append(kind())
-    monkeypatch.undo()
+    made = [make(ImpactDetectorNode, **common)]
+    made.append(make(JumpPredictorNode, friction=0.3, surface_point=[0.0, 0.0, -9.0], **common))
     driver = Driver()
     executor = SingleThreadedExecutor()
     for node in (*made, driver):
         executor.add_node(node)
     yield executor, driver
     executor.shutdown()
-    for node in (*made, driver):
-        node.destroy_node()
+    driver.destroy_node()
 
 
 def spin_until(executor, done, longest=LONGEST):

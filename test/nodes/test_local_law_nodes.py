@@ -93,18 +93,9 @@ def test_a_message_that_is_no_law_is_refused(field, value, sentence):
 
 
 @pytest.fixture
-def make_plant(ros_context, monkeypatch):
-    made_nodes = []
-
-    def make(**more) -> SimRobotNode:
-        settings = sim_robot.Settings(task="dual_arm_grab", start_time=1.0, command_interface="local_law", **more)
-        monkeypatch.setattr(sim_robot, "load_settings", lambda node, kind: settings)
-        made_nodes.append(SimRobotNode())
-        return made_nodes[-1]
-
-    yield make
-    for node in made_nodes:
-        node.destroy_node()
+def make_plant(make):
+    given = {"task": "dual_arm_grab", "start_time": 1.0, "command_interface": "local_law"}
+    return lambda **more: make(SimRobotNode, **given, **more)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from impact_aware_msgs.msg import Heartbeat, StepDone
 
 from impact_aware.nodes import lockstep
 from impact_aware.nodes.lockstep import LOOK_PERIOD, SILENCE, LockstepGate, LockstepReporter
-from impact_aware.nodes.ros import liveness
 from impact_aware.robot import load_profile
 
 PARTICIPANTS = ("left/impact_detector", "rs_controller")
@@ -76,23 +75,6 @@ def test_who_was_never_heard_is_not_lost_and_who_is_repeated_is(gate):
     assert gate.gate._lost == {"rs_controller"}
 
 
-@pytest.mark.parametrize(("name", "told"), [("rmw_cyclonedds_cpp", True), ("rmw_zenoh_cpp", False)])
-def test_only_a_middleware_that_tells_of_death_is_asked_for_it(node, monkeypatch, name, told):
-    monkeypatch.setattr(liveness, "get_rmw_implementation_identifier", lambda: name)
-    asked = {}
-    real = node.create_subscription
-
-    def create(kind, topic, *arguments, event_callbacks=None, **more):
-        asked[topic] = event_callbacks is not None
-        return real(kind, topic, *arguments, **more)
-
-    monkeypatch.setattr(node, "create_subscription", create)
-    Gate(node, monkeypatch)
-    answers = dict.fromkeys(("step_done", "left/step_done"), told)
-    beats = dict.fromkeys((f"{participant}/step_done/heartbeat" for participant in PARTICIPANTS), False)
-    assert asked == answers | beats
-
-
 def test_a_participant_says_that_it_lives_where_the_gate_listens_and_without_lockstep_nothing(node):
     LockstepReporter(node, enabled=False)
     assert not [end for end in node.publishers if "step_done" in end.topic_name]
@@ -106,8 +88,7 @@ def test_a_participant_says_that_it_lives_where_the_gate_listens_and_without_loc
 @pytest.mark.dds
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_process_that_is_killed_or_stopped_is_noticed_without_liveliness(suite, monkeypatch, end):
-    monkeypatch.setattr(liveness, "get_rmw_implementation_identifier", lambda: "rmw_zenoh_cpp")
+def test_a_process_that_is_killed_or_stopped_is_noticed(suite, monkeypatch, end):
     monkeypatch.setattr(lockstep, "SILENCE", 1.0)
     losses = []
     gate = LockstepGate(suite.node, ["impact_detector"], on_answer=lambda: None, on_loss=lambda: losses.append(1))

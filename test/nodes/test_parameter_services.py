@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from functools import partialmethod
 
 import pytest
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
-from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter import parameter_value_to_python
 
 from impact_aware.nodes.ros.ros_parameters import unknown_parameters
 from impact_aware.parameters import parameter_rows
@@ -31,26 +29,13 @@ def settings_class(executable):
 
 
 @pytest.fixture
-def make(ros_context, tmp_path, monkeypatch):
-    made, begin = [], Node.__init__
+def make_node(make, tmp_path):
     needed = {
         "kuka_fri_relay": {"robot": "kuka_lwr4"},
         "command_watchdog": {"controllers": ["effort_controller"]},
         "bag_recorder": {"bag": str(tmp_path / "bag")},
     }
-
-    def make_node(executable, **parameters):
-        given = {**needed.get(executable, {}), **parameters}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        with monkeypatch.context() as patch:
-            # Not all of them pass arguments on to rclpy's node.
-            patch.setattr(Node, "__init__", partialmethod(begin, parameter_overrides=overrides))
-            made.append(node_class(executable)())
-        return made[-1]
-
-    yield make_node
-    for node in made:
-        node.destroy_node()
+    return lambda executable, **given: make(node_class(executable), **needed.get(executable, {}), **given)
 
 
 def answer(node, name, request, response):
@@ -59,8 +44,8 @@ def answer(node, name, request, response):
 
 
 @pytest.mark.parametrize("executable", NODES)
-def test_every_parameter_of_every_node_can_be_dumped(make, executable):
-    node = make(executable)
+def test_every_parameter_of_every_node_can_be_dumped(make_node, executable):
+    node = make_node(executable)
     names = list(answer(node, "list_parameters", ListParameters.Request(), ListParameters.Response()).result.names)
     rows = {row.name: row for row in parameter_rows(settings_class(executable))}
     assert set(rows) <= set(names)
@@ -77,7 +62,7 @@ def test_every_parameter_of_every_node_can_be_dumped(make, executable):
     assert [own.description for own in described] == [row.text for row in rows.values()]
 
 
-def test_a_misspelt_parameter_is_named_with_the_nearest_one(make):
-    node = make("jump_predictor", look_ahead_peroid=0.1, colour="red")
+def test_a_misspelt_parameter_is_named_with_the_nearest_one(make_node):
+    node = make_node("jump_predictor", look_ahead_peroid=0.1, colour="red")
     assert unknown_parameters(node) == "colour, look_ahead_peroid (is look_ahead_period meant?)"
-    assert unknown_parameters(make("jump_predictor", look_ahead_period=0.1)) == ""
+    assert unknown_parameters(make_node("jump_predictor", look_ahead_period=0.1)) == ""

@@ -8,9 +8,8 @@ from impact_aware_msgs.msg import StepDone
 from node_harness import status
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.nodes import sim_robot
 from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.sim_robot import Settings, SimRobotNode
+from impact_aware.nodes.sim_robot import SimRobotNode
 from impact_aware.simulation import DriveMode
 
 PARTICIPANTS = ["left/impact_detector", "right/impact_detector", "rs_controller"]
@@ -19,8 +18,8 @@ PARTICIPANTS = ["left/impact_detector", "right/impact_detector", "rs_controller"
 class Bench:
     """A simulator of two arms whose partners are played by the test."""
 
-    def __init__(self) -> None:
-        self.node = SimRobotNode()
+    def __init__(self, node: SimRobotNode) -> None:
+        self.node = node
         # Nobody is subscribed here, nor is it of interest whether another plant is.
         self.node._everybody_there = self.node._begun = True
 
@@ -49,12 +48,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(ros_context, monkeypatch):
-    settings = Settings(task="dual_arm_grab", lockstep=True, lockstep_participants=PARTICIPANTS)
-    monkeypatch.setattr(sim_robot, "load_settings", lambda node, kind: settings)
-    made = Bench()
-    yield made
-    made.node.destroy_node()
+def bench(make):
+    return Bench(make(SimRobotNode, task="dual_arm_grab", lockstep=True, lockstep_participants=PARTICIPANTS))
 
 
 def test_it_waits_for_every_answer_and_a_command_for_each_arm(bench):

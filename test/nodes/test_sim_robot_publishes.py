@@ -17,25 +17,15 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, twist, vector
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes import sim_robot
-from impact_aware.nodes.sim_robot import Settings, SimRobotNode
+from impact_aware.nodes.sim_robot import SimRobotNode
 from impact_aware.resources import find_resource
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import JointReading
 
 
 @pytest.fixture
-def make_node(ros_context, monkeypatch):
-    made = []
-
-    def make(**more) -> SimRobotNode:
-        settings = Settings(**({"task": "dual_arm_grab", "start_time": 40.0} | more))
-        monkeypatch.setattr(sim_robot, "load_settings", lambda node, kind: settings)
-        made.append(SimRobotNode())
-        return made[-1]
-
-    yield make
-    for node in made:
-        node.destroy_node()
+def make_node(make):
+    return lambda **more: make(SimRobotNode, **{"task": "dual_arm_grab", "start_time": 40.0} | more)
 
 
 @pytest.fixture

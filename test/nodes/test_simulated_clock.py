@@ -47,21 +47,8 @@ def test_a_second_simulation_leaves_the_clock_to_the_first_whatever_their_names(
     first.begin()
     second.begin()
     for clock in (first, second):
-        clock.look()
         clock.publish(1.0, 0.0, always=True)
     assert publishers(make) == ["/b"]
-
-
-def test_of_two_that_began_at_once_the_first_by_name_goes_on(make, monkeypatch):
-    one, other = make("/b"), make("/a")
-    for clock in (one, other):
-        with monkeypatch.context() as patched:
-            patched.setattr(clock, "_others", list)
-            clock.begin()
-    assert sorted(publishers(make)) == ["/a", "/b"]
-    one.look()
-    other.look()
-    assert publishers(make) == ["/a"]
 
 
 def test_the_clock_of_a_recording_stays_alone(make):

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
-from functools import partialmethod
-
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.srv import PredictPostImpact
 from node_harness import call, send, status
 from rclpy.impl.rcutils_logger import RcutilsLogger
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.nodes import joint_state_source
+from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
 from impact_aware.nodes.ros.diagnostics import OK, WARN
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
@@ -210,28 +208,23 @@ class _ClockAt:
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "given", "line"),
+    ("kind", "given", "line"),
     [
-        ("rs_controller", "RsControllerNode", {}, "waiting for: ros2 lifecycle set /rs_controller configure"),
+        (RsControllerNode, {}, "waiting for: ros2 lifecycle set /rs_controller configure"),
         (
-            "command_watchdog",
-            "CommandWatchdogNode",
+            CommandWatchdogNode,
             {"controllers": ["effort_controller"]},
             "waiting for the first command on /effort_controller/commands",
         ),
         (
-            "kuka_fri_relay",
-            "KukaFriRelayNode",
+            KukaFriRelayNode,
             {"robot": "kuka_lwr4"},
             "waiting for torques on /kuka_fri_relay/commands and for joint_states",
         ),
     ],
 )
-def test_a_node_alone_logs_what_it_waits_for(ros_context, monkeypatch, module, name, given, line):
+def test_a_node_alone_logs_what_it_waits_for(make, monkeypatch, kind, given, line):
     lines = []
     monkeypatch.setattr(RcutilsLogger, "info", lambda _self, text, **_options: lines.append(text))
-    overrides = [Parameter(key, value=value) for key, value in given.items()]
-    monkeypatch.setattr(Node, "__init__", partialmethod(Node.__init__, parameter_overrides=overrides))
-    node = getattr(importlib.import_module(f"impact_aware.nodes.{module}"), name)()
+    make(kind, **given)
     assert line in lines
-    node.destroy_node()

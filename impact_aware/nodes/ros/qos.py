@@ -64,6 +64,6 @@ HEARTBEAT_QOS = _reliable(1)
 READINESS_QOS = _reliable(50, latched=True)
 """readiness: deep, since all nodes write into one history of the reader, and each must be there for who comes late."""
 
-STEP_DONE_QOS = _reliable(50, latched=True, leased=True)
+STEP_DONE_QOS = _reliable(50, latched=True)
 """step_done: kept, so that a simulator which DDS introduces late still gets the answer it waits for; deep, since all
-participants write into one history; with a lease, which shows when one of them has died."""
+participants write into one history."""
