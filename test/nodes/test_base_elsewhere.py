@@ -7,7 +7,6 @@ import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
 from node_harness import send
-from rclpy.parameter import Parameter
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_vector
@@ -37,10 +36,6 @@ def task_file(tmp_path_factory):
     return path
 
 
-def parameters(**values) -> list[Parameter]:
-    return [Parameter(name, value=value) for name, value in values.items()]
-
-
 def seen(position, frame: str, second: int = 3) -> PoseStamped:
     message = PoseStamped()
     message.header.frame_id, message.header.stamp.sec = frame, second
@@ -49,21 +44,19 @@ def seen(position, frame: str, second: int = 3) -> PoseStamped:
     return message
 
 
-def test_the_predictor_has_object_and_face_in_the_axes_of_its_base(ros_context, task_file):
+def test_the_predictor_has_object_and_face_in_the_axes_of_its_base(make, task_file):
     task = load_task(task_file)
     base = base_placement(task.arms[0])
-    base_given = parameters(base=base_numbers(task.arms[0]), task_frame="cell", object_mass=2.0)
-    node = JumpPredictorNode(parameter_overrides=base_given)
+    node = make(JumpPredictorNode, base=base_numbers(task.arms[0]), task_frame="cell", object_mass=2.0)
     send(node, "object_pose", seen([0.5, 0.1, 0.2], "cell"))
     np.testing.assert_allclose(node.predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-12)
     send(node, "task", task_to_message(task, 1, 0.0, ROS))
     np.testing.assert_allclose(node.predictor.contact.normal, base.rotation.T @ [0.0, 1.0, 0.0], atol=1e-12)
     assert node.predictor.object_mass == task.object.mass
-    node.destroy_node()
 
 
-def test_the_field_is_in_the_frame_of_the_task(ros_context, task_file):
-    node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
+def test_the_field_is_in_the_frame_of_the_task(make, task_file):
+    node = make(ReferenceFieldNode, task=str(task_file))
     base = node.arms[0].base
     there = np.array([0.51, 0.01, 0.1])
     send(node, "object_pose", seen(there, "cell"))
@@ -72,13 +65,12 @@ def test_the_field_is_in_the_frame_of_the_task(ros_context, task_file):
     send(node, "object_pose", seen(base.actInv(further), "panda_link0", second=4))
     np.testing.assert_allclose(node.live.field.object_position, further, atol=1e-12)
     assert node._message().header.frame_id == "cell"
-    node.destroy_node()
 
 
 def test_a_prediction_comes_in_the_axes_of_the_base_and_goes_into_the_field_in_those_of_the_task(
-    ros_context, task_file
+    make, task_file
 ):
-    node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
+    node = make(ReferenceFieldNode, task=str(task_file))
     arm, before = node.arms[0], np.array([0.1, -0.2, 0.05])
     impact = Impact(
         source="look_ahead",
@@ -91,27 +83,24 @@ def test_a_prediction_comes_in_the_axes_of_the_base_and_goes_into_the_field_in_t
     )
     assert node.live.take_prediction(0, impact)
     np.testing.assert_allclose(node.live.field.object_velocity_after, arm.base.rotation @ before, atol=1e-12)
-    node.destroy_node()
 
 
-def test_controller_and_detector_know_where_up_is(ros_context, task_file):
+def test_controller_and_detector_know_where_up_is(make, task_file):
     own = load_task(task_file).arms[0]
     expected = RobotModel.from_profile("panda").tilted(base_placement(own).rotation).gravity(np.full(7, 0.3))
-    detector = ImpactDetectorNode(parameter_overrides=parameters(robot="panda", base_rpy=list(RPY)))
+    detector = make(ImpactDetectorNode, robot="panda", base_rpy=list(RPY))
     np.testing.assert_allclose(detector._robot.gravity(np.full(7, 0.3)), expected, atol=1e-12)
-    controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
+    controller = make(RsControllerNode, bases=base_numbers(own))
     controller.trigger_configure()
     np.testing.assert_allclose(controller.session.robots[0].gravity(np.full(7, 0.3)), expected, atol=1e-12)
     assert controller.session.bases[0].isApprox(base_placement(own))
-    for node in (detector, controller):
-        node.destroy_node()
 
 
-def test_a_field_for_a_base_elsewhere_is_refused(ros_context, task_file):
+def test_a_field_for_a_base_elsewhere_is_refused(make, task_file):
     task = load_task(task_file)
     own = task.arms[0]
     field = make_field(task, [RobotModel.from_profile("panda")])
-    controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
+    controller = make(RsControllerNode, bases=base_numbers(own))
     controller.trigger_configure()
     arms = controller.arms
     aside = dataclasses.replace(own, base_rpy=(0.1, -0.102, 0.2))
@@ -127,14 +116,13 @@ def test_a_field_for_a_base_elsewhere_is_refused(ros_context, task_file):
     send(controller, "reference_field", field_to_message(field, 0.0, ROS))
     assert controller.session.field is not None
     assert not controller.connections.refused_field
-    controller.destroy_node()
 
 
-def test_no_motion_begins_by_the_field_before_one_that_was_refused(ros_context, task_file, monkeypatch):
+def test_no_motion_begins_by_the_field_before_one_that_was_refused(make, task_file, monkeypatch):
     """The task was changed for everybody: what the controller still has is no longer what shall be done."""
     task = load_task(task_file)
     own, robots = task.arms[0], [RobotModel.from_profile("panda")]
-    controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
+    controller = make(RsControllerNode, bases=base_numbers(own))
     controller.trigger_configure()
     send(controller, "reference_field", field_to_message(make_field(task, robots), 0.0, ROS))
     session, connections = controller.session, controller.connections
@@ -149,16 +137,15 @@ def test_no_motion_begins_by_the_field_before_one_that_was_refused(ros_context, 
     assert connections.refusal().startswith("refused a reference_field: field.arms[].base: got [0.0, 0.1, 0.0")
     send(controller, "reference_field", field_to_message(make_field(task, robots), 0.0, ROS))
     assert connections.refusal() == before
-    controller.destroy_node()
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["no base given", "another base given"])
-def test_the_predictor_stands_where_the_task_has_it(ros_context, task_file, given):
+def test_the_predictor_stands_where_the_task_has_it(make, task_file, given):
     """Whatever its parameters said: gravity, where the object is and a pose in the task's frame follow."""
     task = load_task(task_file)
     base = base_placement(task.arms[0])
     other = {"base": [0.4, -0.2, 0.1, 0.0, 0.3, 0.7], "task_frame": "cell"} if given else {}
-    node = JumpPredictorNode(parameter_overrides=parameters(object_mass=2.0, **other))
+    node = make(JumpPredictorNode, object_mass=2.0, **other)
     send(node, "object_pose", seen([0.5, 0.1, 0.2], "panda_link0"))
     send(node, "task", task_to_message(task, 1, 0.0, ROS))
     expected = RobotModel.from_profile("panda").tilted(base.rotation).gravity(np.full(7, 0.3))
@@ -171,26 +158,22 @@ def test_the_predictor_stands_where_the_task_has_it(ros_context, task_file, give
     # The same base once more, such as with another mass: where the object was seen is known still.
     send(node, "task", task_to_message(task, 2, 0.0, ROS))
     np.testing.assert_allclose(node.predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-11)
-    node.destroy_node()
 
 
-def test_joints_with_a_prefix_are_known_by_it(ros_context):
-    predictor = JumpPredictorNode(parameter_overrides=parameters(joint_prefix="left_"))
-    controller = RsControllerNode(parameter_overrides=parameters(joint_prefixes=["left_"]))
+def test_joints_with_a_prefix_are_known_by_it(make):
+    predictor = make(JumpPredictorNode, joint_prefix="left_")
+    controller = make(RsControllerNode, joint_prefixes=["left_"])
     controller.trigger_configure()
     for robot in (predictor._robot, controller.session.robots[0]):
         assert (robot.joint_names[0], robot.base_frame) == ("left_panda_joint1", "left_panda_link0")
     assert (
         predictor._source.joint_names[0] == controller.session.states.readers[0].joint_names[0] == "left_panda_joint1"
     )
-    for node in (predictor, controller):
-        node.destroy_node()
 
 
-def test_another_base_is_no_change_of_the_task(ros_context, task_file):
-    node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
+def test_another_base_is_no_change_of_the_task(make, task_file):
+    node = make(ReferenceFieldNode, task=str(task_file))
     own = node.live.task.arms[0]
     moved = dataclasses.replace(node.live.task, arms=(dataclasses.replace(own, base_rpy=(0.2, -0.25, 0.11)),))
     with pytest.raises(Exception, match="base_position: got .*, expected the bases where they were"):
         node.live.set_task(moved)
-    node.destroy_node()

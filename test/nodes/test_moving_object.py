@@ -40,10 +40,8 @@ def seen(count: int, frame: str = "panda_link0", stamped: bool = True, belt: np.
 
 
 @pytest.fixture
-def field_node(ros_context):
-    node = ReferenceFieldNode()
-    yield node
-    node.destroy_node()
+def field_node(make):
+    return make(ReferenceFieldNode)
 
 
 def test_the_field_moves_with_the_poses(field_node):
@@ -56,12 +54,10 @@ def test_the_field_moves_with_the_poses(field_node):
 
 
 @pytest.mark.parametrize("kind", [ReferenceFieldNode, JumpPredictorNode])
-def test_an_object_that_may_swing_is_followed_along_its_swing(ros_context, kind):
+def test_an_object_that_may_swing_is_followed_along_its_swing(make, kind):
     swing, velocity = Swing(np.array([0.02, -0.01, 0.0]), 4.2), np.array([0.04, 0.08, 0.0])
-    overrides = [Parameter("object_may_swing", value=True)]
-    if kind is JumpPredictorNode:
-        overrides += [Parameter("object_mass", value=2.0), Parameter("normal", value=[0.0, 1.0, 0.0])]
-    node = kind(parameter_overrides=overrides)
+    more = {"object_mass": 2.0, "normal": [0.0, 1.0, 0.0]} if kind is JumpPredictorNode else {}
+    node = make(kind, object_may_swing=True, **more)
     for count in range(120):
         message = seen(count)
         write_vector(message.pose.position, PLACE + swing.displacement(velocity, 0.02 * count))
@@ -75,7 +71,6 @@ def test_an_object_that_may_swing_is_followed_along_its_swing(ros_context, kind)
         found = node.predictor.plane_point + node.predictor._shift(8.0) - [0.0, half, 0.0]
     # The field follows by steps of 2 mm and 3 mm/s.
     np.testing.assert_allclose(found, expected, atol=4e-3)
-    node.destroy_node()
 
 
 @pytest.mark.parametrize(

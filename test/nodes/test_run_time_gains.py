@@ -66,14 +66,11 @@ def test_what_is_set_before_the_motion_is_what_a_controller_begun_with_it_does(d
     np.testing.assert_array_equal(derivatives[1][0].by_velocity, other.torque_derivatives()[1][0].by_velocity)
 
 
-def test_before_it_is_configured_they_are_those_of_the_session_to_come(ros_context):
-    node = RsControllerNode()
-    try:
-        assert node.set_parameters([Parameter("sync_weight", value=55.0)])[0].successful
-        assert node.trigger_configure() is TransitionCallbackReturn.SUCCESS
-        assert node.session.parameters == ControlParameters(sync_weight=55.0)
-    finally:
-        node.destroy_node()
+def test_before_it_is_configured_they_are_those_of_the_session_to_come(make):
+    node = make(RsControllerNode)
+    assert node.set_parameters([Parameter("sync_weight", value=55.0)])[0].successful
+    assert node.trigger_configure() is TransitionCallbackReturn.SUCCESS
+    assert node.session.parameters == ControlParameters(sync_weight=55.0)
 
 
 def test_no_gain_changes_while_the_arm_moves_and_each_may_when_it_holds(driven):

@@ -18,7 +18,6 @@ from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 
 from impact_aware.bringup.task_parameters import contact_parameters
@@ -38,15 +37,9 @@ TASK = load_task("hit_and_push")
 OLD = {"object_mass": 5.0, "object_half_extents": [0.2, 0.2, 0.2], "normal": [1.0, 0.0, 0.0]}
 
 
-def parameters(**values) -> list[Parameter]:
-    return [Parameter(name, value=value) for name, value in values.items()]
-
-
 @pytest.fixture
-def predictor(ros_context):
-    node = JumpPredictorNode(parameter_overrides=parameters(**OLD))
-    yield node
-    node.destroy_node()
+def predictor(make):
+    return make(JumpPredictorNode, **OLD)
 
 
 def hit(sequence: int = 1) -> ImpactEvent:
@@ -86,7 +79,7 @@ def test_the_predictor_takes_object_face_and_contact_from_the_task(predictor):
     assert (published[0].task_number, published[0].object) == (4, "tin")
 
 
-def test_the_predictor_s_palm_is_the_task_s(predictor):
+def test_the_predictor_s_palm_is_the_task_s(make, predictor):
     """A tip becomes a palm whose object stands on a table, one that lifts has no table, and back to the tip."""
     own, palm = predictor.predictor, load_task("hit_and_push_palm")
     pads = np.array(palm.arms[0].pad_half_sizes)
@@ -94,12 +87,11 @@ def test_the_predictor_s_palm_is_the_task_s(predictor):
     send(predictor, "task", task_to_message(changed, 4, 0.0, ROS))
     np.testing.assert_array_equal(own._palm, pads)
     assert own._table_friction == 0.23
-    told = JumpPredictorNode(parameter_overrides=parameters(**contact_parameters(changed, changed.arms[0])))
+    told = make(JumpPredictorNode, **contact_parameters(changed, changed.arms[0]))
     found = [recorded(node) for node in (predictor, told)]
     for node in (predictor, told):
         send(node, "impacts", hit())
     np.testing.assert_allclose(found[0][0].velocity_after, found[1][0].velocity_after, atol=1e-12)
-    told.destroy_node()
     send(predictor, "task", task_to_message(dataclasses.replace(changed, arms=TASK.arms), 4, 0.0, ROS))
     send(predictor, "impacts", hit(2))
     assert np.abs(np.subtract(found[0][1].velocity_after, found[0][0].velocity_after)).max() > 0.01
@@ -124,16 +116,15 @@ def test_where_no_pose_came_the_object_is_where_the_task_has_it(predictor):
     np.testing.assert_allclose(predictor.predictor.object_position, [0.47, 0.02, 0.11], atol=1e-12)
 
 
-def test_the_predictor_takes_the_shape_from_the_task_and_from_its_parameters(ros_context, predictor):
+def test_the_predictor_takes_the_shape_from_the_task_and_from_its_parameters(make, predictor):
     can, wedge = load_task("hit_and_push_can"), load_task("hit_and_push_wedge")
     for number, task in enumerate((can, wedge), start=4):
         send(predictor, "task", task_to_message(task, number, 0.0, ROS))
         assert predictor.predictor.shape.name == task.object.shape == predictor.object_poses.shape.name
         np.testing.assert_allclose(predictor.predictor.shape.inertia(2.0), task.object.solid.inertia(2.0), atol=1e-12)
         told = contact_parameters(task, task.arms[0])
-        node = JumpPredictorNode(parameter_overrides=parameters(**told, robot="panda"))
+        node = make(JumpPredictorNode, **told, robot="panda")
         np.testing.assert_allclose(node.predictor.shape.inertia(2.0), task.object.solid.inertia(2.0), atol=1e-12)
-        node.destroy_node()
 
 
 def test_the_predictor_s_face_turns_with_the_object_that_is_seen(predictor):
@@ -153,24 +144,23 @@ def test_the_predictor_s_face_turns_with_the_object_that_is_seen(predictor):
     assert depth == pytest.approx(SLIPPERY.object.half_extents[1])
 
 
-def test_of_several_arms_each_takes_its_own_face(ros_context):
+def test_of_several_arms_each_takes_its_own_face(make):
     task = load_task("dual_arm_grab_tilted")
     message = task_to_message(task, 2, 0.0, ROS)
     for arm, mass in (("right", task.object.mass), ("elbow", 5.0)):
-        node = JumpPredictorNode(parameter_overrides=parameters(**OLD, arm=arm))
+        node = make(JumpPredictorNode, **OLD, arm=arm)
         send(node, "task", message)
         assert node.predictor.object_mass == mass
         known = arm == "right"
         expected = contact_parameters(task, task.arms[1])["normal"] if known else [1.0, 0.0, 0.0]
         np.testing.assert_allclose(node.predictor.contact.normal, expected, atol=1e-12)
         assert node._task_number == (2 if known else 0)
-        node.destroy_node()
 
 
-def test_the_detector_s_face_is_that_of_the_latest_task(ros_context):
+def test_the_detector_s_face_is_that_of_the_latest_task(make):
     """Before its watch is made, and afterwards; of a task for others nothing is taken, and a broken one is counted."""
     robot = {"robot": "panda", "detector": "sensitive_joint", "normal": [0.0, 0.0, 1.0], "measure_noise": False}
-    node = ImpactDetectorNode(parameter_overrides=parameters(**robot))
+    node = make(ImpactDetectorNode, **robot)
     turned = dataclasses.replace(SLIPPERY.object, orientation_rpy=(0.0, 0.0, 0.2))
     for yaw, task in ((0.0, SLIPPERY), (0.2, dataclasses.replace(SLIPPERY, object=turned))):
         send(node, "task", task_to_message(task, 3, 0.0, ROS))
@@ -185,11 +175,10 @@ def test_the_detector_s_face_is_that_of_the_latest_task(ros_context):
     broken.yaml = "a: ["
     send(node, "task", broken)
     assert refused(node)["task not usable"] == 1
-    node.destroy_node()
 
 
-def test_a_request_changes_the_shape_for_the_field_and_opens_no_file(ros_context, tmp_path):
-    node = ReferenceFieldNode()
+def test_a_request_changes_the_shape_for_the_field_and_opens_no_file(make, tmp_path):
+    node = make(ReferenceFieldNode)
     cylinder = {"object": {"shape": "cylinder", "radius": 0.06, "half_length": 0.1, "position": [0.5, 0.0, 0.1]}}
     answer = call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump(cylinder)))
     assert answer.success, answer.message
@@ -199,7 +188,6 @@ def test_a_request_changes_the_shape_for_the_field_and_opens_no_file(ros_context
         answer = call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump(entries)))
         assert not answer.success and "yaml: mesh: got /etc/hostname, expected vertices in its place" in answer.message
     assert node.object_poses.shape.name == "cylinder"
-    node.destroy_node()
 
 
 @pytest.mark.parametrize(
@@ -216,9 +204,9 @@ def test_a_text_that_makes_no_task_changes_nothing(predictor, spoilt):
     assert refused(predictor) == {"task not usable": 1}
 
 
-def test_a_prediction_for_the_task_before_stays_out_of_the_field(ros_context, predictor):
+def test_a_prediction_for_the_task_before_stays_out_of_the_field(make, predictor):
     """One of the same mass, too: the friction is another."""
-    field = ReferenceFieldNode()
+    field = make(ReferenceFieldNode)
     published = recorded(predictor)
     send(predictor, "task", task_to_message(field.live.task, field.live.task_number, 0.0, ROS))
     predictor.predictor.see_object(np.array(TASK.object.position))
@@ -233,11 +221,10 @@ def test_a_prediction_for_the_task_before_stays_out_of_the_field(ros_context, pr
     send(predictor, "impacts", hit(2))
     send(field, "predicted_jumps", published[1])
     assert field.live.field.object_velocity_predicted
-    field.destroy_node()
 
 
-def test_a_refused_request_changes_neither_task_nor_number(ros_context):
-    field = ReferenceFieldNode()
+def test_a_refused_request_changes_neither_task_nor_number(make):
+    field = make(ReferenceFieldNode)
     sent = []
     field._task_publisher.publish = sent.append
     assert not call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=-1.0)).success
@@ -250,7 +237,6 @@ def test_a_refused_request_changes_neither_task_nor_number(ros_context):
     # Where the object was seen is no other task.
     field.live.move_object(pin.SE3(np.eye(3), np.array([0.52, 0.01, 0.1])))
     assert field.live.field.task_number == field.live.task_number == 2
-    field.destroy_node()
 
 
 @pytest.mark.parametrize(
@@ -264,8 +250,8 @@ def test_a_refused_request_changes_neither_task_nor_number(ros_context):
         (ControllerState.MODE_SAFE, ""),
     ],
 )
-def test_no_task_changes_under_a_moving_arm(ros_context, mode, words):
-    field = ReferenceFieldNode()
+def test_no_task_changes_under_a_moving_arm(make, mode, words):
+    field = make(ReferenceFieldNode)
     send(field, "controller_state", ControllerState(mode=mode))
     answer = call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=1.3))
     assert answer.success == (not words)
@@ -276,15 +262,13 @@ def test_no_task_changes_under_a_moving_arm(ros_context, mode, words):
         # A controller that has been silent for long moves nothing.
         field._moving.see(serialize_message(ControllerState(mode=mode)), time.monotonic() - 1.5)
         assert call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=1.3)).success
-    field.destroy_node()
 
 
-def test_a_controller_that_says_nothing_readable_may_be_moving(ros_context):
-    field = ReferenceFieldNode()
+def test_a_controller_that_says_nothing_readable_may_be_moving(make):
+    field = make(ReferenceFieldNode)
     send(field, "controller_state", serialize_message(ControllerState(mode=ControllerState.MODE_IDLE))[:9])
     answer = call(field, "set_task", SetTask.Request(has_object_mass=True, object_mass=1.3))
     assert not answer.success and answer.message.startswith("controller_state: got ")
-    field.destroy_node()
 
 
 def test_the_task_of_an_arm_is_in_its_namespace_or_one_above():
