@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from node_harness import refused, send, status
-from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
@@ -24,25 +22,16 @@ FOUND = Found(2.25, 2.254, 3e-4, "kink", 2, np.array([0.1, 0.2, 0.3]), np.array(
 
 
 @pytest.fixture
-def make_node(ros_context, monkeypatch):
-    made, original = [], Node.__init__
+def make_node(make):
+    given = {"joints": NAMES, "arm": "left", "base_frame": "left_link0", "measure_noise": False}
 
-    def make(**parameters) -> ImpactDetectorNode:
-        given = {"joints": NAMES, "arm": "left", "base_frame": "left_link0", "measure_noise": False} | parameters
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        monkeypatch.setattr(
-            Node, "__init__", lambda self, name, **more: original(self, name, parameter_overrides=overrides, **more)
-        )
-        node = ImpactDetectorNode()
-        monkeypatch.undo()
+    def made(**parameters) -> ImpactDetectorNode:
+        node = make(ImpactDetectorNode, **given | parameters)
         node.published = []
         node._publisher = SimpleNamespace(publish=lambda message: node.published.append((message, message.meaning)))
-        made.append(node)
         return node
 
-    yield make
-    for node in made:
-        node.destroy_node()
+    return made
 
 
 @pytest.fixture

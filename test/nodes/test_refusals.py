@@ -89,12 +89,6 @@ def test_the_field_counts_what_can_not_be_true_by_reason_and_altogether(harness)
     assert (node.status()[0], node.status()[2]["refused"]) == (WARN, "6") and level == WARN
 
 
-def test_a_request_that_can_not_be_met_is_counted_without_a_warning(harness):
-    node = harness(ReferenceFieldNode)
-    node.call("set_task", SetTask.Request(yaml="{"))
-    assert node.refused() == {"request": 1} and node.status()[0] == OK
-
-
 def drawn_prediction(**contact):
     touch = ContactImpulse(**{"normal": Vector3(y=1.0), "friction": 0.3, **contact})
     return ImpactPrediction(valid=True, contacts=[touch], source=ImpactPrediction.SOURCE_AT_IMPACT)
