@@ -144,7 +144,7 @@ def _task_graph(
     if options.control or from_tf or not single:
         nodes.append(build.node("reference_field", {**robot, **build.field()}, states=not single))
     if options.control:
-        own = robot or {"arms": list(names), "robots": robots}
+        own: dict[str, Any] = robot or {"arms": list(names), "robots": robots}
         prefixed = {"joint_prefixes": prefixes} if any(prefixes) else {}
         stand = build.base("bases", [number for base in bases for number in base])
         commanding = {**own, **prefixed, **stand, **build.control_parameters()}

@@ -22,7 +22,7 @@ from impact_aware.simulation.sensors import JointReading
 from impact_aware.task.arms import Arm
 
 
-class ArmInput:
+class _Input:
     """What an arm is commanded over one topic.
 
     Attributes:
@@ -36,24 +36,6 @@ class ArmInput:
         self.begun = False
         self.rejected = self.damped_cycles = 0
         self._node, self._on_command = node, on_command
-
-    def is_new(self, now: float) -> bool:
-        """Whether the arm may go on at `now`, s of the clock that stamps the states, without waiting for more."""
-        raise NotImplementedError
-
-    def silence(self, now: float) -> float:
-        """For how long the arm has gone without a command that it could do without any more, s."""
-        raise NotImplementedError
-
-    def torque(self, q: Array, reading: JointReading, now: float) -> Array | None:
-        """The arm's torque (n,), N m; None before there is a command.
-
-        Args:
-            q: (n,) Where it is, rad.
-            reading: What the sensors of all arms show.
-            now: s of the clock that stamps the states.
-        """
-        raise NotImplementedError
 
     def lapsed(self, now: float) -> bool:
         """Whether the arm is on its own, as what it was commanded is out of date."""
@@ -76,7 +58,7 @@ class ArmInput:
         self._node.get_logger().warning(f"dropped {what}", throttle_duration_sec=2.0)
 
 
-class EffortInput(ArmInput):
+class EffortInput(_Input):
     """Torques, each of which holds until the next one."""
 
     def __init__(self, node: Node, arm: Arm, on_command: Callable[[], None], now: Callable[[], float]) -> None:
@@ -89,7 +71,7 @@ class EffortInput(ArmInput):
         node.create_subscription(Float64MultiArray, arm.topic(COMMANDS_TOPIC), self._receive, COMMAND_QOS)
 
     def is_new(self, now: float) -> bool:
-        """Whether one has come since the last cycle."""
+        """Whether one has come since the last cycle, for which the arm waits."""
         return self._new
 
     def silence(self, now: float) -> float:
@@ -97,7 +79,7 @@ class EffortInput(ArmInput):
         return now - self._time
 
     def torque(self, q: Array, reading: JointReading, now: float) -> Array | None:
-        """What the arm makes of its last command."""
+        """What the arm at `q` (n,), rad, makes of its last command (n,), N m; None before there is one."""
         if self._command is None or not self._robot.adds_gravity:
             return self._command
         return self._command + self._robot.gravity(q)
@@ -115,7 +97,7 @@ class EffortInput(ArmInput):
         self._take()
 
 
-class LawInput(ArmInput):
+class LawInput(_Input):
     """Laws, applied in each cycle to what the sensors show; without a valid one the arm is damped."""
 
     def __init__(self, node: Node, arm: Arm, joints: slice, on_command: Callable[[], None], period: float) -> None:
@@ -139,7 +121,7 @@ class LawInput(ArmInput):
         return self.begun and (law is None or not law.is_valid(now))
 
     def torque(self, q: Array, reading: JointReading, now: float) -> Array | None:
-        """What the law makes of the sensors' values."""
+        """What the law makes of the sensors' values at `now`, s: (n,), N m; None before there is one."""
         if not self.begun:
             return None
         torque = self._follower.apply(reading.q[self._joints], reading.dq[self._joints], now)
@@ -158,3 +140,6 @@ class LawInput(ArmInput):
             self._refuse(f"a law: {error}")
             return
         self._take()
+
+
+ArmInput = EffortInput | LawInput
