@@ -20,6 +20,7 @@ class ControlledArm:
         model: Its Pinocchio model, with the base at its pose in the common frame.
         joints: Slice of this arm's joints in the arrays of the whole controller.
         effort_kind: Meaning of its measured efforts.
+        unmeasured_inertia: (n,) Motor inertia whose acceleration the measured torques lack, kg m^2.
         q: (n,) Joint positions of the last update, rad.
         mass_matrix: (n, n) M + B_theta, kg m^2.
         bias: (n,) h(q, dq), N m.
@@ -37,6 +38,8 @@ class ControlledArm:
         self.robot = robot
         self.joints = slice(first_joint, first_joint + robot.n)
         self.effort_kind = effort_kind_of(robot.profile)
+        measured = robot.motor_inertia_for(self.effort_kind.inertia)
+        self.unmeasured_inertia: Array = robot.apparent_motor_inertia - measured
         # The base is moved within a copy of the model, so that everything comes out in the common frame.
         self.model = _placed(robot.model, base)
         self._data = self.model.createData()

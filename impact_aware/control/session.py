@@ -349,7 +349,7 @@ class ControlSession:
             self._open = False
             found = self._guard.left(dq, effort, self._law.mode, self.field)
             if self.command.mode is not Mode.SAFE:
-                self._mark(self.fit.answered(effort, self._law.mode) or found)
+                self._mark(self.fit.answered(self.command.time, dq, effort, self._law.mode) or found)
             elif found is not None and self._guard.is_new(found, self._law.safe_reason[0]):
                 self._violated(found)
                 self._law.hold_here()

@@ -42,9 +42,7 @@ class ContactForceObserver:
         self._arm, self._gain = arm, 1.0 / time_constant
         self._longest = 10.0 * period
         self._model, self._data = arm.robot.model, arm.robot.model.createData()
-        robot = arm.robot
-        # What the arm's mass matrix has beyond the inertia that the measured torques accelerate.
-        self._armature = robot.apparent_motor_inertia - robot.motor_inertia_for(arm.effort_kind.inertia)
+        self._armature = arm.unmeasured_inertia
         self.external_torque = np.zeros(arm.robot.n)
         self.reset()
 

@@ -4,6 +4,9 @@ At rest link-side torques are the gravity torque g(q), whoever holds the arm. Wh
 the arm, and its torques would throw the arm or let it sink. A slip such as a turned sign is a known change of g(q): the
 slip that explains all measured torques is the likely cause.
 
+Torques behind the gear lack what accelerates the motor, B_theta ddq. So a torque fits its command as it was measured, or
+with B_theta times the acceleration between two states added: exact for stiff joints, but not for joints that ring.
+
 In which convention the arm takes commands shows only once it is commanded: the whole torque tau that is meant arrives
 as tau + g(q) at an arm that adds gravity itself without the model's knowledge, and as tau - g(q) at one that does not
 add it although the model says so. Where nothing but the profile states it, the first commands are in the middle, as to
@@ -13,9 +16,8 @@ profile costs a quarter of the speed. Other differences mean that the torques ar
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -41,9 +43,6 @@ SAG = 0.02
 
 GRAVITY_TOLERANCE = 0.05
 """Share by which gravity, as a turned base would make it, may differ from 9.81 m/s^2."""
-
-MOST_PERMUTED = 7
-"""Most joints among which a swapped order is looked for."""
 
 REST_SPEED = 0.05
 """Joint speed up to which an arm is at rest, rad/s: friction and inertia add less than `OFFSET` to gravity there."""
@@ -101,7 +100,7 @@ class TorqueFit:
         self._arms, self._filter = list(arms), commands
         self._tolerance = [torque_tolerance(arm.robot) for arm in self._arms]
         self._left, self._unfit = 0, [0] * len(self._arms)
-        self._sent: Array | None = None
+        self._before: tuple[float, Array, Array] | None = None
         self.unchecked, self.found, self.astray = "no states yet", "", False
 
     def check(self, states: ArmStates | None) -> None:
@@ -114,7 +113,7 @@ class TorqueFit:
             raise UnfitArmError(self.found)
         if states is None:
             return
-        self._left, self._sent, self._unfit = FIRST_STATES, None, [0] * len(self._arms)
+        self._left, self._before, self._unfit = FIRST_STATES, None, [0] * len(self._arms)
         reasons = [] if states.complete else ["no states yet"]
         for index, arm in enumerate(self._arms if states.complete else ()):
             name, q = arm.robot.joint_names[0], states.position[arm.joints]
@@ -132,10 +131,16 @@ class TorqueFit:
                 self._filter.take_as_added(arm.joints, 0.5)
         self.unchecked = "; ".join(reasons)
 
-    def answered(self, effort: Array | None, mode: Mode) -> Violation | None:
-        """Compare the torques (n,) measured with a state, N m, with the command before; found once per activation.
+    def answered(self, time: float, dq: Array, effort: Array | None, mode: Mode) -> Violation | None:
+        """Compare the torques measured with a state with the command before; found once per activation.
 
         An arm that turns out to add gravity, or not to, is commanded so from now on.
+
+        Args:
+            time: Stamp of the state, s.
+            dq: (n,) Its joint velocities, rad/s.
+            effort: (n,) Torques measured with it, N m; None when there are none.
+            mode: In which it was answered.
         """
         if not self._left:
             return None
@@ -143,15 +148,18 @@ class TorqueFit:
             self._left = 0
             return None
         self._left -= 1
-        sent, self._sent = self._sent, self._filter.effort
-        if sent is None or effort is None:
+        before, self._before = self._before, (time, dq.copy(), self._filter.effort)
+        if before is None or effort is None:
             return None
+        since, velocity, sent = before
+        acceleration = (dq - velocity) / (time - since) if time > since else np.zeros_like(dq)
         found = []
         early = self._left >= FIRST_STATES - EARLY_STATES
         for index, (arm, tolerance) in enumerate(zip(self._arms, self._tolerance, strict=True)):
             excess = (arm.link_torque(effort) - sent[arm.joints]) / tolerance
+            motors = arm.unmeasured_inertia * acceleration[arm.joints] / tolerance
             # Comparisons with NaN are false: an arm without torques has none that do not fit.
-            unfit = bool((np.abs(excess) > 1.0).any())
+            unfit = bool((np.abs(excess) > 1.0).any() and (np.abs(excess + motors) > 1.0).any())
             self._unfit[index] = self._unfit[index] + 1 if unfit else 0
             if self._unfit[index] == (UNFIT_STATES if early else UNFIT_LATER):
                 found.append(self._explain(index, arm, excess, tolerance))
@@ -222,63 +230,30 @@ def torque_misfit(robot: RobotModel, q: Array, effort: Array, parameters: Contro
 
 def _cause(robot: RobotModel, q: Array, effort: Array, gravity: Array, tolerance: Array) -> str:
     """The first slip, in the order of how much it takes to explain anything, with which the torques agree."""
-    for explained, cause in (*_slips(robot, effort, gravity, tolerance), *_fits(robot, q, effort, gravity, tolerance)):
-        if (np.abs(effort - explained) <= tolerance).all():
-            return cause
-    return "no wrong gravity convention, turned sign, swapped joints, load or turned base explains it alone"
 
+    def explained(torque: Array) -> bool:
+        return bool((np.abs(effort - torque) <= tolerance).all())
 
-def _slips(robot: RobotModel, effort: Array, gravity: Array, tolerance: Array) -> Iterator[tuple[Array, str]]:
-    """Changes of the gravity torque (n,) that have no number of their own, and what they are."""
-    yield (
-        np.zeros_like(gravity),
-        "a wrong gravity convention: the efforts of joint_states contain no gravity",
-    )
-    yield (
-        2.0 * gravity,
-        "a wrong gravity convention: gravity is commanded to an arm that adds it itself, or effort_kind is wrong",
-    )
-    wrong = np.flatnonzero(np.abs(effort - gravity) > tolerance)
-    names = [robot.joint_names[joint] for joint in wrong]
-    turned = gravity.copy()
-    turned[wrong] *= -1.0
-    yield turned, f"a turned sign of {'all joints' if len(wrong) == len(gravity) else ', '.join(names)}"
-    if 1 < len(wrong) <= MOST_PERMUTED:
-        for order in itertools.permutations(wrong):
-            swapped = gravity.copy()
-            swapped[wrong] = gravity[list(order)]
-            yield swapped, f"swapped joints: {', '.join(names)} in the order of the arm's controller"
-
-
-def _fits(robot: RobotModel, q: Array, effort: Array, gravity: Array, tolerance: Array) -> list[tuple[Array, str]]:
-    """A load at the last link and a turned base, with the numbers that explain most, the better one first."""
-    load = _load_columns(robot, q)
-    base = _base_columns(robot, q)
-    scale = 1.0 / tolerance[:, None]
-    found = []
-    for columns, known in ((load, gravity), (base, np.zeros_like(gravity))):
-        numbers = np.linalg.lstsq(scale * columns, (effort - known) / tolerance, rcond=1e-6)[0]
-        explained = known + columns @ numbers
-        found.append((float(np.abs((effort - explained) / tolerance).max()), numbers, explained))
-    (load_error, _, loaded), (base_error, direction, turned) = found
-    at_tool = load[:, 0]
-    mass = float(at_tool @ (effort - gravity) / (at_tool @ at_tool))
-    causes = [(load_error, loaded, f"a wrong payload or mass: as with {mass:+.2g} kg at {robot.tool_frame}")]
-    size, known_direction = float(np.linalg.norm(direction)), np.asarray(robot.model.gravity.linear)
-    usual = float(np.linalg.norm(known_direction))
-    if abs(size - usual) <= GRAVITY_TOLERANCE * usual:
-        angle = np.degrees(np.arccos(np.clip(direction @ known_direction / (size * usual), -1.0, 1.0)))
-        causes.append((base_error, turned, f"a wrong orientation of the base: as if it were turned by {angle:.0f} deg"))
-    return [(explained, cause) for _, explained, cause in sorted(causes, key=lambda own: own[0])]
-
-
-def _load_columns(robot: RobotModel, q: Array) -> Array:
-    """(n, 4) Torques of 1 kg at the tool, N m, and of 1 kg m of first moment along each axis of the last link."""
-    model, zero = robot.model, np.zeros(robot.n)
-    regressor = pin.computeJointTorqueRegressor(model, model.createData(), q, zero, zero)
-    last = regressor[:, 10 * (model.njoints - 2) :][:, :4].copy()
-    last[:, 0] += last[:, 1:] @ model.frames[robot.frame_id(robot.tool_frame)].placement.translation
-    return np.asarray(last)
+    if explained(np.zeros_like(gravity)):
+        return "a wrong gravity convention: the efforts of joint_states contain no gravity"
+    if explained(2.0 * gravity):
+        return "a wrong gravity convention: gravity is commanded to an arm that adds it itself, or effort_kind is wrong"
+    wrong = np.abs(effort - gravity) > tolerance
+    if explained(np.where(wrong, -gravity, gravity)):
+        names = [name for name, turned in zip(robot.joint_names, wrong, strict=True) if turned]
+        return f"a turned sign of {'all joints' if wrong.all() else ', '.join(names)}"
+    usual = np.asarray(robot.model.gravity.linear)
+    load = -robot.frame_jacobian(q)[:3].T @ usual
+    mass = float(load @ (effort - gravity) / (load @ load))
+    if explained(gravity + mass * load):
+        return f"a wrong payload or mass: as with {mass:+.2g} kg at {robot.tool_frame}"
+    columns = _base_columns(robot, q)
+    found = np.linalg.lstsq(columns / tolerance[:, None], effort / tolerance, rcond=1e-6)[0]
+    size, true = float(np.linalg.norm(found)), float(np.linalg.norm(usual))
+    if abs(size - true) <= GRAVITY_TOLERANCE * true and explained(columns @ found):
+        angle = np.degrees(np.arccos(np.clip(found @ usual / (size * true), -1.0, 1.0)))
+        return f"a wrong orientation of the base: as if it were turned by {angle:.0f} deg"
+    return "no wrong gravity convention, turned sign, load or turned base explains it alone"
 
 
 def _base_columns(robot: RobotModel, q: Array) -> Array:
