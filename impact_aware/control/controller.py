@@ -218,8 +218,6 @@ class ReferenceSpreadingController:
         q: Array,
         dq: Array,
         torque_range: Callable[[Array], tuple[Array, Array]] | None = None,
-        *,
-        object_position: Array | None = None,
     ) -> Command:
         """One control cycle: state in, wanted torque out. Never raises: what goes wrong leads to the safe mode.
 
@@ -229,7 +227,6 @@ class ReferenceSpreadingController:
             dq: (n,) Joint velocities, rad/s.
             torque_range: Gives the lowest and highest torque (n,) that can be sent now for a gravity torque (n,), N m;
                 the torque limits when None.
-            object_position: (3,) Measured object centre, m; inferred from the tools when None.
 
         Returns:
             The command, with wanted torques.
@@ -241,7 +238,7 @@ class ReferenceSpreadingController:
             if not math.isfinite(float(q @ q + dq @ dq)):
                 self.safe_stop(SafeReason.NON_FINITE, "joint state with a value that is not finite")
                 return self.command_without_state(time)
-            return self._cycle(time, q, dq, torque_range, object_position)
+            return self._cycle(time, q, dq, torque_range)
         except Exception as error:  # noqa: BLE001 - whatever it is, the arm must get a safe command
             self.safe_stop(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}")
             return self.command_without_state(time)
@@ -278,12 +275,7 @@ class ReferenceSpreadingController:
         return np.concatenate([arm.joint_velocity_for(*wanted) for arm, *wanted in arms])
 
     def _cycle(
-        self,
-        time: float,
-        q: Array,
-        dq: Array,
-        torque_range: Callable[[Array], tuple[Array, Array]] | None,
-        object_position: Array | None,
+        self, time: float, q: Array, dq: Array, torque_range: Callable[[Array], tuple[Array, Array]] | None
     ) -> Command:
         self.refresh(q, dq)
         reference = self._reference
@@ -292,7 +284,7 @@ class ReferenceSpreadingController:
             return self._rest(time, q, dq)
         if self.mode is Mode.INTERIM and reference.interim_over(time):
             self.mode = Mode.POST
-        reference.advance(self.mode, time, time - self._start_time, self.arms, object_position)
+        reference.advance(self.mode, time, time - self._start_time, self.arms)
         torques = None if torque_range is None else torque_range(self.gravity)
         limits = self._bounds.limits(q, dq, self._bias, torques)
         tasks = self._tasks(reference, self.mode, q, dq, time - self._start_time)

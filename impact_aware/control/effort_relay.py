@@ -7,7 +7,7 @@ Before the first command it is the gravity torque, which is no torque at all for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from impact_aware.arrays import Array
 from impact_aware.control.braking import Braking
@@ -15,7 +15,6 @@ from impact_aware.control.command_watch import effort_refusal
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.robot import RobotModel
-from impact_aware.robot.safety_limits import SafetyLimits
 
 
 class EffortRelay:
@@ -28,13 +27,7 @@ class EffortRelay:
     """
 
     def __init__(
-        self,
-        robot: RobotModel,
-        timeout: float,
-        period: float,
-        limits: Sequence[SafetyLimits] | None = None,
-        parameters: ControlParameters | None = None,
-        clock: Callable[[], float] | None = None,
+        self, robot: RobotModel, timeout: float, period: float, clock: Callable[[], float] | None = None
     ) -> None:
         """Nothing was commanded yet.
 
@@ -42,13 +35,11 @@ class EffortRelay:
             robot: The arm, with gravity as its base has it.
             timeout: Time without a command after which the arm brakes, s.
             period: Time between two states, s.
-            limits: Of the arm, in a list; those of its profile when None.
-            parameters: How an arm without a command is braked and held; the default ones when None.
             clock: Present time of a steady clock, s, in which the torque rate holds too; None for none.
         """
         self._robot, self._timeout = robot, timeout
-        self._braking = Braking(robot, parameters or ControlParameters(), period)
-        self.filter = CommandFilter([robot], period, limits, clock)
+        self._braking = Braking(robot, ControlParameters(), period)
+        self.filter = CommandFilter([robot], period, clock=clock)
         self._command: Array | None = None
         self._since = 0.0
         self.leads, self.reason = False, ""
@@ -76,21 +67,19 @@ class EffortRelay:
         """Whether no command is passed on, and the arm was at rest at the last state."""
         return self._command is None and self._braking.at_rest
 
-    def answer(self, q: Array, dq: Array, now: float, applied: Array | None = None) -> Array:
+    def answer(self, q: Array, dq: Array, now: float) -> Array:
         """What is sent for a state of the arm (n,), N m.
 
         Args:
             q: (n,) rad.
             dq: (n,) rad/s.
             now: Of the clock of `receive`, s.
-            applied: (n,) As `CommandFilter.count_from` takes it.
         """
         self.passes_on(now)
         robot = self._robot
         gravity = robot.gravity(q)
         if not self.filter.begun:
             self.filter.begin(gravity)
-        self.filter.count_from(applied)
         if self._command is not None:
             self._braking.begin()
             wanted = self._command + float(robot.adds_gravity) * gravity

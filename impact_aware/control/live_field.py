@@ -32,6 +32,12 @@ REFRESH = 0.5
 SPEED_TOLERANCE = 0.003
 """The field follows an object whose velocity changes by more than this, m/s."""
 
+OBJECT_TOLERANCE, TURN_TOLERANCE = 0.002, 0.01
+"""The field follows an object that moved, m, or turned, rad, by more than this."""
+
+VELOCITY_TOLERANCE = 0.01
+"""A look-ahead prediction is taken that changes the object's velocity by more than this, m/s."""
+
 _PLACED = ("task", "field", "_postures", "_velocity", "_seen", "_swing")
 """What changes with the place of the object."""
 
@@ -51,24 +57,12 @@ class LiveField:
         elsewhere: Impacts that were left out, as the tool was farther before the object than its `impact_lead`.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        arms: Sequence[Arm],
-        *,
-        object_tolerance: float = 0.002,
-        turn_tolerance: float = 0.01,
-        velocity_tolerance: float = 0.01,
-        state_before: StateBefore | None = None,
-    ) -> None:
+    def __init__(self, task: Task, arms: Sequence[Arm], *, state_before: StateBefore | None = None) -> None:
         """Make the field of a task.
 
         Args:
             task: The task.
             arms: Its arms.
-            object_tolerance: The field follows an object that moved by more than this, m.
-            turn_tolerance: Or turned by more than this, rad.
-            velocity_tolerance: A look-ahead prediction that changes the object's velocity by more is taken, m/s.
             state_before: Of several arms, what one did just before another one touched; None where nobody knows.
 
         Raises:
@@ -79,8 +73,6 @@ class LiveField:
         self._several = len(self._arms) > 1
         self._leads = [SafetyLimits.of(robot).impact_lead for robot in self._robots]
         self.elsewhere = 0
-        self._object_tolerance, self._turn_tolerance = object_tolerance, turn_tolerance
-        self._velocity_tolerance = velocity_tolerance
         self._hit: set[int] = set()
         self._state_before = state_before
         self._impossible: tuple[pin.SE3, InvalidInputError] | None = None
@@ -163,10 +155,10 @@ class LiveField:
     def _is_at(self, pose: pin.SE3, other: pin.SE3) -> bool:
         """Whether two poses of the object are the same for the field."""
         moved = np.linalg.norm(pose.translation - other.translation)
-        if moved > self._object_tolerance:
+        if moved > OBJECT_TOLERANCE:
             return False
         apart = self.task.object.solid.nearest_equal(pose.rotation, other.rotation).T @ other.rotation
-        return float(np.linalg.norm(pin.log3(np.asfortranarray(apart)))) <= self._turn_tolerance
+        return float(np.linalg.norm(pin.log3(np.asfortranarray(apart)))) <= TURN_TOLERANCE
 
     def take_impact(
         self, index: int, event: ImpactEvent, joint_names: Sequence[str], sequence: int, arm: str = ""
@@ -295,7 +287,7 @@ class LiveField:
     def _expect(self, velocity: Array, arms_after: Mapping[int, ArmAfterImpact] | None = None) -> bool:
         """Take the velocity that is expected after the impact to come into the field if it makes a difference."""
         change = np.linalg.norm(velocity - self.field.object_velocity_after)
-        if change <= self._velocity_tolerance and self.field.object_velocity_predicted:
+        if change <= VELOCITY_TOLERANCE and self.field.object_velocity_predicted:
             return False
         self.field = dataclasses.replace(
             self.field.with_arms_after(arms_after or {}),

@@ -13,7 +13,6 @@ is the change of the Coriolis torques. Past its validity a law is not applied an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,6 @@ from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.session import ControlSession
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-from impact_aware.robot.safety_limits import SafetyLimits
 
 LOWEST_RATE, HIGHEST_RATE = 50.0, 1000.0
 """How often laws may come, Hz: with fewer the active bounds of one are long out of date."""
@@ -180,24 +178,16 @@ class LawFollower:
         expired: Whether the law's validity is over, or there never was one: the arm brakes, then holds.
     """
 
-    def __init__(
-        self,
-        robot: RobotModel,
-        period: float = 0.001,
-        limits: Sequence[SafetyLimits] | None = None,
-        parameters: ControlParameters | None = None,
-    ) -> None:
+    def __init__(self, robot: RobotModel, period: float = 0.001) -> None:
         """Follow nothing yet.
 
         Args:
             robot: The arm, with gravity as its base has it.
             period: Time between two torques, s.
-            limits: Of the arm, in a list; those of its profile when None.
-            parameters: How an arm without a law is damped and held; the default ones when None.
         """
         self._robot = robot
-        self._braking = Braking(robot, parameters or ControlParameters(), period)
-        self.filter = CommandFilter([robot], period, limits)
+        self._braking = Braking(robot, ControlParameters(), period)
+        self.filter = CommandFilter([robot], period)
         self.law: LocalLaw | None = None
         self.expired = True
 
@@ -215,20 +205,18 @@ class LawFollower:
             raise InvalidInputError("law.sequence", law.sequence, f"more than {before.sequence}, that of the last law")
         self.law = law
 
-    def apply(self, q: Array, dq: Array, now: float, applied: Array | None = None) -> Array:
+    def apply(self, q: Array, dq: Array, now: float) -> Array:
         """The whole torque (n,) for a state of the arm, within its limits, N m; `filter.previous` is what is sent.
 
         Args:
             q: (n,) rad.
             dq: (n,) rad/s.
             now: Present time of the clock that stamps the laws, s.
-            applied: (n,) As `CommandFilter.count_from` takes it.
         """
         law, robot = self.law, self._robot
         gravity = robot.gravity(q)
         if not self.filter.begun:
             self.filter.begin(gravity)
-        self.filter.count_from(applied)
         self.expired = law is None or not law.is_valid(now)
         if law is None or self.expired:
             mass_matrix = robot.mass_matrix(q)

@@ -272,7 +272,7 @@ class ControlSession:
             begin, states = self._clock(), self.states
             age = self._present() - states.oldest
             self.age = age if abs(age) < COMPARABLE_CLOCKS else -1.0
-            self._answer(states.time, states.position, states.velocity, max(self.age, 0.0), None, applied)
+            self._answer(states.time, states.position, states.velocity, max(self.age, 0.0), applied)
             self.cycle_time = self._clock() - begin
             self._conclude(states.velocity, states.effort)
         return True
@@ -285,7 +285,6 @@ class ControlSession:
         *,
         effort: Array | None = None,
         age: float = 0.0,
-        object_position: Array | None = None,
         applied: Array | None = None,
     ) -> Command:
         """Answer one state of all arms that does not come through the readers. Never raises.
@@ -296,18 +295,15 @@ class ControlSession:
             dq: (n,) Joint velocities, rad/s.
             effort: (n,) Measured torques, N m, or None.
             age: How old the state is, s.
-            object_position: (3,) Measured object centre, m; inferred from the tools when None.
             applied: (n,) As `CommandFilter.count_from` takes it.
 
         Returns:
             The command, as it was sent.
         """
-        self._answer(time, q, dq, age, object_position, applied)
+        self._answer(time, q, dq, age, applied)
         return self._conclude(dq, effort)
 
-    def _answer(
-        self, time: float, q: Array, dq: Array, age: float, position: Array | None, applied: Array | None
-    ) -> None:
+    def _answer(self, time: float, q: Array, dq: Array, age: float, applied: Array | None) -> None:
         """Send the torque for a state: the state can be true, the torque is within its limits.
 
         Whether the arms may be in that state is asked afterwards: the answer changes the next command, so this one need
@@ -326,7 +322,7 @@ class ControlSession:
         if self.fit.astray:
             law.safe_stop(SafeReason.TORQUES_UNFIT, self.fit.found)
         if usable and not self.fit.astray:
-            wanted = law.update(time, q, dq, self.filter.range, object_position=position)
+            wanted = law.update(time, q, dq, self.filter.range)
         else:
             wanted = law.command_without_state(time)
         self._deliver(wanted)

@@ -98,7 +98,6 @@ class TrackingReference:
         count = len(self._given.arms)
         self.hit = np.zeros(count, dtype=bool)
         self.blend = self._angular_blend = self.push = 0.0
-        self._object_measured = False
         self.twist = np.zeros((count, 6))
         self.target_acceleration = np.zeros((count, 6))
         self.complete_at: float | None = None
@@ -197,14 +196,7 @@ class TrackingReference:
             return 1.0
         return since / duration if since > 0.0 else 0.0
 
-    def advance(
-        self,
-        mode: Mode,
-        time: float,
-        elapsed: float,
-        arms: Sequence[ControlledArm],
-        object_position: Array | None,
-    ) -> None:
+    def advance(self, mode: Mode, time: float, elapsed: float, arms: Sequence[ControlledArm]) -> None:
         """Evaluate twist and target acceleration of every arm for this cycle.
 
         Args:
@@ -212,7 +204,6 @@ class TrackingReference:
             time: s.
             elapsed: Time since the start, s.
             arms: At the present state.
-            object_position: (3,) Measured object centre, m, or None.
         """
         settings, twist, target = self.parameters, np.empty((len(arms), 6)), np.empty((len(arms), 6))
         self.twist, self.target_acceleration = twist, target
@@ -225,14 +216,10 @@ class TrackingReference:
                 moving = arm.position, arm.rotation, arm.twist
                 self._before_impact(index, moving, elapsed, twist[index], target[index])
             return
-        self._object_measured = object_position is not None
-        if object_position is not None:
-            self.object_position = object_position
-        else:
-            moved = -self._contact_sum
-            for arm in arms:
-                moved += arm.position
-            self.object_position = self._object_at_impact + moved / len(arms)
+        moved = -self._contact_sum
+        for arm in arms:
+            moved += arm.position
+        self.object_position = self._object_at_impact + moved / len(arms)
         self.blend = self._angular_blend = 1.0
         if mode is Mode.INTERIM:
             self.blend = self._share(self._contact_since(), time)
@@ -257,8 +244,7 @@ class TrackingReference:
         period, found = self.parameters.period, copy.copy(self)
         found._interim_positions, found.settling = self._interim_positions.copy(), self.settling.copy()
         found._movement, found._gains = self._movement.copy(), self._gains.copy()
-        measured = self.object_position if self._object_measured else None
-        found.advance(mode, time + period, elapsed + period, arms, measured)
+        found.advance(mode, time + period, elapsed + period, arms)
         return found
 
     def pushes(self, arm: int) -> bool:
@@ -291,8 +277,8 @@ class TrackingReference:
     def derivatives(self, mode: Mode, elapsed: float, index: int, arm: ControlledArm) -> tuple[Array, Array]:
         """Derivatives of one arm's target, without its force, by its tool's pose and twist.
 
-        The object's position is known from the tools, of which this arm's moves and the others stay, unless it was
-        measured. By the pose they are central differences of the fields, which are compiled closed formulas.
+        The object's position follows from the tools, of which this arm's moves and the others stay. Derivatives by the
+        pose are central differences of the fields, which are compiled closed formulas.
 
         Args:
             mode: ANTE, INTERIM or POST, of the last `advance`.
@@ -303,7 +289,7 @@ class TrackingReference:
         Returns:
             (6, 6) by the tool's position and by rotations about the base's axes, and (6, 6) by its twist.
         """
-        by_pose, share = np.empty((6, 6)), 0.0 if self._object_measured else 1.0 / self.hit.size
+        by_pose, share = np.empty((6, 6)), 1.0 / self.hit.size
         for column, axis in enumerate(np.eye(6)):
             ends = []
             for step in (POSE_STEP, -POSE_STEP):

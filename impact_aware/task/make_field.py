@@ -32,7 +32,6 @@ def make_field(
     task: Task,
     robots: Sequence[RobotModel],
     *,
-    object_velocity_after: ArrayLike | None = None,
     revision: int = 0,
     whole_motion: bool = True,
 ) -> ReferenceField:
@@ -41,7 +40,6 @@ def make_field(
     Args:
         task: What shall be done.
         robots: One model per arm, in the order of `task.arms`.
-        object_velocity_after: (3,) What is expected just after the impact, task's frame, m/s; not known when None.
         revision: Number of the field's version.
         whole_motion: Whether the motion from the first start is checked for collisions, or its three postures alone.
 
@@ -59,7 +57,6 @@ def make_field(
     away = max(float(np.linalg.norm(own.impact_position - task.object.position)) for own in arms)
     # The tool's own size may put the impact position outside a small object's corners.
     r_min = fields.ante_radius_min if fields.ante_radius_min > 0.0 else max(solid.reach, OUTSIDE * away)
-    predicted = object_velocity_after is not None
     field = ReferenceField(
         task=task.name,
         arms=arms,
@@ -75,8 +72,8 @@ def make_field(
         object_half_extents=np.array(solid.half_extents),
         object_vertices=np.array(solid.vertices),
         object_orientation=quaternion_from_rotation(task.object.rotation),
-        object_velocity_after=np.array(object_velocity_after, dtype=float) if predicted else np.zeros(3),
-        object_velocity_predicted=predicted,
+        object_velocity_after=np.zeros(3),
+        object_velocity_predicted=False,
         goal=np.array(task.goal),
         post_gain=fields.post_gain,
         post_radius_min=fields.post_radius_min,

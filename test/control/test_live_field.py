@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from impact_aware.control import live_field
 from impact_aware.control.live_field import LiveField
 from impact_aware.control.tracking import movement
 from impact_aware.errors import InvalidInputError
@@ -389,9 +390,10 @@ def test_impacts_apart_are_no_common_one(two_arms):
     assert field.common_impact() == []
 
 
-def test_a_single_arms_look_ahead_gives_its_posture_only(two_arms):
+def test_a_single_arms_look_ahead_gives_its_posture_only(two_arms, monkeypatch):
+    monkeypatch.setattr(live_field, "VELOCITY_TOLERANCE", 0.0)
     task, arms = two_arms
-    field = LiveField(task, arms, velocity_tolerance=0.0)
+    field = LiveField(task, arms)
     reached = posture(field, 1, (0.0, 0.0, 0.02))
     ahead = prediction(field, (0.0, 0.3, 0.0), 1, position=reached, arm="right")
     assert field.take_prediction(1, ahead)

@@ -72,7 +72,7 @@ def fuzz_urdf(data: bytes) -> None:
 @cache
 def _live() -> LiveField:
     task = load_task("hit_and_push")
-    return LiveField(task, arms_of_task(task, "panda"), object_tolerance=0.002, velocity_tolerance=0.01)
+    return LiveField(task, arms_of_task(task, "panda"))
 
 
 def fuzz_set_task(data: bytes) -> None:

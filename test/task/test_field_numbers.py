@@ -53,7 +53,7 @@ def task_with(object_changes=None, **arm_changes):
 
 @pytest.fixture(scope="module")
 def field(robot):
-    return make_field(task_with(), [robot], object_velocity_after=[0.01, -0.2, 0.02], revision=7)
+    return make_field(task_with(), [robot], revision=7)
 
 
 def test_every_entry_of_a_file_is_read_into_its_own_place():
@@ -78,8 +78,6 @@ def test_numbers_of_the_object_and_of_the_fields(field):
         "object_position": [0.48, 0.03, 0.06],
         "object_position_at_impact": [0.48, 0.03, 0.06],
         "object_half_extents": [0.11, 0.07, 0.05],
-        "object_velocity_after": [0.01, -0.2, 0.02],
-        "object_velocity_predicted": True,
         "goal": [0.36, -0.13, 0.06],
         "post_gain": 1.9,
         "post_radius_min": 0.08,

@@ -19,7 +19,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact import DEFAULT_METHOD, predict
+from impact_aware.impact import predict
 from impact_aware.reference import ReferenceField
 from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.robot import RobotModel
@@ -64,7 +64,6 @@ def expected_impact(
     posture: Array | None = None,
     friction: float = 0.0,
     restitution: float = 0.0,
-    method: str = DEFAULT_METHOD,
 ) -> ExpectedImpact:
     """The impact that a field leads to: its impact position, at its impact velocity, against its object at rest.
 
@@ -76,7 +75,6 @@ def expected_impact(
         posture: (n,) From which the posture at the impact is looked for before the robot's home, rad.
         friction: Between tool and object.
         restitution: Between tool and object.
-        method: Impact map.
 
     Raises:
         InvalidInputError: The impact position is out of reach.
@@ -103,7 +101,7 @@ def expected_impact(
     contact = Contact(robot.tool_frame, normal, radius=robot.tool_radius, friction=friction, restitution=restitution)
     turn, place = base.rotation.T @ field.object_rotation, base.actInv(field.object_position)
     body = PlacedShape(shape_of(field), place, turn).free_object(field.object_mass, [*moving, 0.0, 0.0, 0.0])
-    prediction = predict(robot, q, velocity, contact, obstacle=body, method=method)
+    prediction = predict(robot, q, velocity, contact, obstacle=body)
     speed = max(0.0, -float(prediction.contact_velocity_before @ normal))
     mass = prediction.effective_mass
     return ExpectedImpact(own.arm, mass, speed, 0.5 * mass * speed**2, q, velocity, prediction.velocity_after)

@@ -4,8 +4,8 @@ At rest link-side torques are the gravity torque g(q), whoever holds the arm. Wh
 the arm, and its torques would throw the arm or let it sink. A slip such as a turned sign is a known change of g(q): the
 slip that explains all measured torques is the likely cause.
 
-Torques behind the gear lack what accelerates the motor, B_theta ddq. So a torque fits its command as it was measured, or
-with B_theta times the acceleration between two states added: exact for stiff joints, but not for joints that ring.
+Torques behind the gear lack B_theta ddq, which accelerates the motors. So a torque fits its command as it was measured,
+or with B_theta times the acceleration between two states added: exact for stiff joints, but not for joints that ring.
 
 In which convention the arm takes commands shows only once it is commanded: the whole torque tau that is meant arrives
 as tau + g(q) at an arm that adds gravity itself without the model's knowledge, and as tau - g(q) at one that does not
