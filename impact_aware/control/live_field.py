@@ -17,7 +17,6 @@ from impact_aware.impact.jump_predictor import MEMORY
 from impact_aware.records import Impact, ImpactEvent
 from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot.safety_limits import SafetyLimits
-from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field
 from impact_aware.task.arms import Arm, arm_after_impact
 from impact_aware.task.grasp_postures import GraspPostures
@@ -38,7 +37,7 @@ OBJECT_TOLERANCE, TURN_TOLERANCE = 0.002, 0.01
 VELOCITY_TOLERANCE = 0.01
 """A look-ahead prediction is taken that changes the object's velocity by more than this, m/s."""
 
-_PLACED = ("task", "field", "_postures", "_velocity", "_seen", "_swing")
+_PLACED = ("task", "field", "_postures", "_velocity", "_seen")
 """What changes with the place of the object."""
 
 _MASS_TOLERANCE = 1e-3
@@ -77,7 +76,6 @@ class LiveField:
         self._state_before = state_before
         self._impossible: tuple[pin.SE3, InvalidInputError] | None = None
         self._velocity, self._seen = np.zeros(3), 0.0
-        self._swing: Swing | None = None
         self._earlier: deque[tuple[float, dict[str, Any]]] = deque()
         self.task_number = 1
         self._set(task, 0, 1)
@@ -97,34 +95,29 @@ class LiveField:
         Raises:
             InvalidInputError: It can't be done, or is for other arms.
         """
-        self._velocity, self._swing = np.zeros(3), None
+        self._velocity = np.zeros(3)
         self._earlier.clear()
         self._set(task, self.field.revision + 1, self.task_number + 1)
         self._hit.clear()
 
-    def move_object(
-        self, pose: pin.SE3, velocity: Array | None = None, time: float = 0.0, swing: Swing | None = None
-    ) -> bool:
+    def move_object(self, pose: pin.SE3, velocity: Array | None = None, time: float = 0.0) -> bool:
         """The object has this pose in the task's frame; once it was hit, the field stays.
 
         Args:
             pose: Of its centre and axes.
             velocity: (3,) With which it moves along, m/s; at rest when None.
             time: When, s; matters only where it moves.
-            swing: How it swings; it keeps its velocity when None.
 
         Raises:
-            InvalidInputError: The task can't be done there, nor where the object is `REACH_TIME` later, or, if it
-                swings, is farthest out or fastest.
+            InvalidInputError: The task can't be done there, nor where the object is `REACH_TIME` later.
         """
         thing, field = self.task.object, self.field
         moving = np.zeros(3) if velocity is None else np.asarray(velocity, dtype=float)
         expected = pin.SE3(thing.rotation, field.object_position + field.shift(time))
         if self.impact_happened:
             return False
-        change = float(np.linalg.norm(moving - field.velocity_at(time)))
-        as_foreseen = change <= SPEED_TOLERANCE and (swing is None) == (field.swing is None)
-        as_foreseen = as_foreseen and (swing is not None or moving.any()) == field.object_moves
+        change = float(np.linalg.norm(moving - field.object_velocity))
+        as_foreseen = change <= SPEED_TOLERANCE and moving.any() == field.object_moves
         fresh = not field.object_moves or time - field.object_time <= REFRESH
         if as_foreseen and fresh and self._is_at(pose, expected):
             return False
@@ -132,17 +125,17 @@ class LiveField:
             # To find no posture takes several times as long as to find one, and poses come a hundred times a second.
             raise self._impossible[1].with_traceback(None)
         moved = dataclasses.replace(self.task, object=thing.placed(pose))
-        before = self._velocity, self._seen, self._swing
+        before = self._velocity, self._seen
         present = {name: getattr(self, name) for name in _PLACED}
         try:
-            if moving.any() and swing is None:
+            if moving.any():
                 later = pin.SE3(pose.rotation, pose.translation + REACH_TIME * moving)
                 make_field(dataclasses.replace(moved, object=thing.placed(later)), self._robots, whole_motion=False)
-            self._velocity, self._seen, self._swing = moving, float(time), swing
+            self._velocity, self._seen = moving, float(time)
             self._set(moved, self.field.revision + 1, self.task_number, whole_motion=False)
         except InvalidInputError as error:
             self._impossible = pose.copy(), error
-            self._velocity, self._seen, self._swing = before
+            self._velocity, self._seen = before
             raise
         earlier = self._earlier
         if earlier and time <= earlier[-1][0]:
@@ -242,8 +235,7 @@ class LiveField:
             make_field(task, self._robots, revision=revision, whole_motion=whole_motion),
             task_number=number,
             object_velocity=self._velocity,
-            object_time=self._seen if self._velocity.any() or self._swing is not None else 0.0,
-            swing=self._swing,
+            object_time=self._seen if self._velocity.any() else 0.0,
         )
         check_field(
             field,

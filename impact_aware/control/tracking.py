@@ -22,8 +22,6 @@ from impact_aware.reference.rotation import rotation_error
 POSE_STEP = 1e-6
 """Step of the differences of the fields by the tool's pose, m and rad."""
 
-_NO_OFFSET = np.zeros(3)
-
 LONGEST_STEP = 0.02
 """Most by which what an impact left goes on from one state to the next, s."""
 
@@ -321,8 +319,7 @@ def movement(field: ReferenceField, time: float, elapsed: float, found: Array | 
 
     With the field w, the ramp sigma of the start and the object's velocity v, a tool follows sigma (w(p - x) + v). Its
     acceleration is that of the field at rest and sigma' v if x' = sigma v, and the object is met if x is where it is
-    once the ramp is over: until then the field is ahead of it, by v T / 2 at the start. Where v changes, as that of an
-    object that swings, sigma v' is added to the acceleration.
+    once the ramp is over: until then the field is ahead of it, by v T / 2 at the start.
 
     Args:
         field: With the object's motion.
@@ -331,7 +328,5 @@ def movement(field: ReferenceField, time: float, elapsed: float, found: Array | 
         found: (3, 3) Written to; a new array when None.
     """
     found = np.empty((3, 3)) if found is None else found
-    offset, frequency = (_NO_OFFSET, 0.0) if field.swing is None else (field.swing.offset, field.swing.frequency)
-    since = time - field.object_time
-    kernels.object_movement(field.object_velocity, offset, frequency, since, elapsed, field.start_ramp, found)
+    kernels.object_movement(field.object_velocity, time - field.object_time, elapsed, field.start_ramp, found)
     return found

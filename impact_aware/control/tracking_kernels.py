@@ -5,7 +5,6 @@ Compiled code does not check indices: who calls it makes sure that arrays have t
 
 from __future__ import annotations
 
-import cmath
 import math
 
 import numpy as np
@@ -25,65 +24,25 @@ from impact_aware.reference.kernels import ante_impact, ante_impact_linear, post
 from impact_aware.reference.rotation import rotation_error
 
 
-@compiled(NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER)
-def travel_of_ramp(velocity: float, offset: float, frequency: float, elapsed: float, ramp: float) -> float:
-    """Distance along one axis that a swinging object covers from now to the end of a ramp, with sigma v in place of v.
-
-    sigma = 3u^2 - 2u^3 with u = s / ramp. v(s) is the real part of V e^(iws) with V = v + i w d, and the integral of a
-    polynomial P times e^(iws) is e^(iws) sum_k (-1)^k P^(k) / (iw)^(k+1).
-
-    Args:
-        velocity: v, of now, m/s.
-        offset: d from the middle of the swing, of now, m.
-        frequency: w, rad/s.
-        elapsed: Time of the ramp until now, s.
-        ramp: Its length, s.
-    """
-    amplitude, step, rate = complex(velocity, frequency * offset), complex(0.0, frequency), 1.0 / ramp
-    square, ends = step * step, 0.0
-    for s, sign in ((ramp, 1.0), (elapsed, -1.0)):
-        u = s * rate
-        total = u * u * (3.0 - 2.0 * u) / step - 6.0 * u * (1.0 - u) * rate / square
-        total += 6.0 * (1.0 - 2.0 * u) * rate * rate / (step * square) + 12.0 * rate * rate * rate / (square * square)
-        ends += sign * (amplitude * cmath.exp(step * (s - elapsed)) * total).real
-    return ends
-
-
-@compiled(NOTHING, VECTOR, VECTOR, NUMBER, NUMBER, NUMBER, NUMBER, WRITTEN_MATRIX)
-def object_movement(
-    velocity: Array, offset: Array, frequency: float, since: float, elapsed: float, ramp: float, movement: Array
-) -> None:
+@compiled(NOTHING, VECTOR, NUMBER, NUMBER, NUMBER, WRITTEN_MATRIX)
+def object_movement(velocity: Array, since: float, elapsed: float, ramp: float, movement: Array) -> None:
     """Write how the ante-impact field moves with its object; see `tracking.movement`.
 
     Args:
-        velocity: (3,) Of the object when it was seen, m/s.
-        offset: (3,) From the middle of its swing then, m.
-        frequency: Of the swing, rad/s; 0 for an object that does not swing.
-        since: Time since then, s.
+        velocity: (3,) Of the object, m/s.
+        since: Time since it was seen, s.
         elapsed: Time since the start, s.
         ramp: Length of the start ramp, s.
         movement: (3, 3) Rows: displacement, m, velocity, m/s, and acceleration, m/s^2.
     """
-    share, rate = smoothstep(elapsed, 0.0, ramp) if elapsed < ramp else (1.0, 0.0)
-    # The object is met if the field is where the object is once the ramp is over; until then it is ahead of it.
-    ahead, w = 0.0, 0.0
+    share, rate, ahead = 1.0, 0.0, 0.0
     if elapsed < ramp:
+        share, rate = smoothstep(elapsed, 0.0, ramp)
         w = elapsed / ramp
         ahead = 0.5 * ramp - elapsed + ramp * (w**3 - 0.5 * w**4)
     for axis in range(3):
-        v, d = velocity[axis], offset[axis]
-        if frequency == 0.0:
-            shift, moving, change = v * since + ahead * v, v, 0.0
-        else:
-            cosine, sine = math.cos(frequency * since), math.sin(frequency * since)
-            shift = (cosine - 1.0) * d + sine / frequency * v
-            moving = cosine * v - sine * frequency * d
-            change = -frequency * frequency * (d + shift)
-            if elapsed < ramp:
-                travel = travel_of_ramp(moving, d + shift, frequency, elapsed, ramp)
-                angle = frequency * (since + ramp - elapsed)
-                shift = (math.cos(angle) - 1.0) * d + math.sin(angle) / frequency * v - travel
-        movement[0, axis], movement[1, axis], movement[2, axis] = shift, share * moving, rate * moving + share * change
+        v = velocity[axis]
+        movement[0, axis], movement[1, axis], movement[2, axis] = v * since + ahead * v, share * v, rate * v
 
 
 @compiled(NOTHING, WRITTEN_MATRIX, NUMBER, NUMBER, NUMBER, NUMBER)

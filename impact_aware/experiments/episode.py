@@ -28,7 +28,6 @@ from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.sensors import JointReading
 from impact_aware.simulation.task_scene import task_scene
-from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field, start_posture
 from impact_aware.task.arms import arm_after_impact, robots_of_task
 from impact_aware.task.grasp import COMMON_WINDOW, IMPACT_TIME, predict_grasp, predict_grasp_impact
@@ -84,7 +83,6 @@ def run_episode(
     robots: Sequence[RobotModel] | None = None,
     sampled: ImpactMap | None = None,
     object_velocity: ArrayLike | None = None,
-    object_swing: Swing | None = None,
 ) -> EpisodeResult:
     """Run a task from rest at its start position until its duration is over or the object has come to rest.
 
@@ -97,7 +95,6 @@ def run_episode(
         robots: One model per arm; the task's profiles when None.
         sampled: The task's map for `impact_map="sampled"`; sampled now when None.
         object_velocity: (3,) With which the object is believed to move from the start on, m/s; at rest when None.
-        object_swing: How it is believed to swing from there; it keeps its velocity when None.
 
     Raises:
         InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
@@ -105,7 +102,7 @@ def run_episode(
     settings = settings or EpisodeSettings()
     bases, given = [base_placement(arm) for arm in task.arms], robots_of_task(task) if robots is None else robots
     robots = [robot.tilted(base.rotation) for robot, base in zip(given, bases, strict=True)]
-    field = _field(task, settings, robots, object_velocity, object_swing)
+    field = _field(task, settings, robots, object_velocity)
     posture = _posture(task, settings, robots)
     plant = task_plant(task, settings, robots)
     session = ControlSession(robots, settings.control, field, bases)
@@ -303,15 +300,14 @@ def _field(
     settings: EpisodeSettings,
     robots: Sequence[RobotModel],
     object_velocity: ArrayLike | None,
-    swing: Swing | None,
 ) -> ReferenceField:
-    """The field at the start, with velocity (3,), m/s, and swing of an object that is believed to move."""
+    """The field at the start, with the velocity (3,) of an object that is believed to move, m/s."""
     field = make_field(task, robots)
     if object_velocity is None:
         return field
     if settings.impact_map == "sampled":
         raise InvalidInputError("impact_map", "sampled", "direct, for an object that moves")
-    return dataclasses.replace(field, object_velocity=np.asarray(object_velocity, dtype=float), swing=swing)
+    return dataclasses.replace(field, object_velocity=np.asarray(object_velocity, dtype=float))
 
 
 def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> Array:

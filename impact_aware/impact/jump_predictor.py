@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.box import Box
-from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.look_ahead import Approach, look_ahead
@@ -25,10 +24,6 @@ from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.robot import RobotModel
-from impact_aware.swing import Swing
-
-SWING_STEPS = 4
-"""Iterations of the look ahead at an object that swings, each with its velocity at the contact found before."""
 
 CLOSER = 3
 """Largest number of looks ahead, each with the normal where the tip would touch."""
@@ -47,7 +42,6 @@ _SEEN = (
     "object_velocity",
     "object_time",
     "contact",
-    "_swing",
     "_covariance",
 )
 """Attributes that a pose of the object sets."""
@@ -122,7 +116,6 @@ class JumpPredictor:
         self.object_position = np.array(object_position, dtype=float)
         self.object_rotation = np.eye(3) if object_rotation is None else np.array(object_rotation, dtype=float)
         self.object_velocity, self.object_time = np.zeros(3), 0.0
-        self._swing: Swing | None = None
         self._sights: deque[dict[str, Any]] = deque()
         self.shape: Shape = Box((0.1, 0.1, 0.1)) if shape is None else shape
         self._surface_point = np.array(surface_point, dtype=float)
@@ -199,7 +192,6 @@ class JumpPredictor:
         rotation: Array | None = None,
         velocity: Array | None = None,
         time: float = 0.0,
-        swing: Swing | None = None,
     ) -> None:
         """The object was seen.
 
@@ -211,11 +203,9 @@ class JumpPredictor:
                 The face moves and turns with the object: it adds to that of the contact point and of the normal.
             velocity: (3,) With which it moves on, base frame, m/s; at rest when None.
             time: When it was there, s.
-            swing: How it swings; it keeps its velocity when None.
         """
         self.object_position, self.object_time = position, time
         self.object_velocity = np.zeros(3) if velocity is None else velocity
-        self._swing = swing
         if rotation is not None and not np.array_equal(rotation, self.object_rotation):
             self.object_rotation, self._body = np.array(rotation), None
             normal = self._placed().face(self.contact.normal)
@@ -273,21 +263,9 @@ class JumpPredictor:
 
     def _approach(self, q: Array, dq: Array, horizon: float, time: float | None, contact: Contact) -> Approach | None:
         """Where the tool's line meets the plane of a contact, whose place at a time is the object's."""
-        place = self._plane_point(contact.normal)
-        if time is None or self._swing is None:
-            velocity = None if time is None else self.object_velocity
-            return look_ahead(self.robot, q, dq, contact, place + self._shift(time), horizon, velocity)
-        # The line along which an object that swings moves at the contact, rather than now.
-        met, approach = time, None
-        for _ in range(SWING_STEPS):
-            velocity = self._velocity(met)
-            point = place + self._shift(met) - velocity * (met - time)
-            approach = look_ahead(self.robot, q, dq, contact, point, horizon, velocity)
-            if approach is None:
-                return None
-            met = time + approach.time_to_impact
-        away = contact_point(self.robot, q, contact) - place - self._shift(time)
-        return None if approach is None else approach._replace(distance=float(contact.normal @ away))
+        velocity = None if time is None else self.object_velocity
+        place = self._plane_point(contact.normal) + self._shift(time)
+        return look_ahead(self.robot, q, dq, contact, place, horizon, velocity)
 
     def predict(
         self, q: Array, dq: Array, *, spread: bool = True, time: float | None = None, **replaced: Any
@@ -347,21 +325,13 @@ class JumpPredictor:
         """How far (3,) the object has moved since it was seen, until a time, s, m."""
         if time is None:
             return np.zeros(3)
-        if self._swing is not None:
-            return self._swing.displacement(self.object_velocity, time - self.object_time)
         return self.object_velocity * (time - self.object_time)
-
-    def _velocity(self, time: float | None) -> Array:
-        """With which (3,) the object moves at a time, s, m/s."""
-        if time is None or self._swing is None:
-            return self.object_velocity
-        return self._swing.velocity(self.object_velocity, time - self.object_time)
 
     def _obstacle(self, mass: float, time: float | None = None) -> FreeObject | None:
         if mass == 0.0:
             return None
         placed = self._placed(self._shift(time))
-        twist = np.concatenate((self._velocity(time), np.zeros(3)))
+        twist = np.concatenate((self.object_velocity, np.zeros(3)))
         body = self._body
         same = body is not None and body.mass == mass and np.array_equal(body.position, placed.position)
         if body is None or not (same and np.array_equal(body.twist, twist)):

@@ -12,7 +12,6 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.swing import Swing
 from impact_aware.transform_buffer import checked_pose
 
 TYPES = {
@@ -34,7 +33,6 @@ class ObjectPose:
         pose: Of the object's centre and axes in that frame.
         covariance: (6, 6) Of position and rotation about the axes of that frame, m^2 and rad^2; None when unknown.
         velocity: (3,) Of its centre as the last poses have it, m/s; zeros at rest.
-        swing: How it swings, as they have it; None where it keeps its velocity.
     """
 
     frame: str
@@ -42,7 +40,6 @@ class ObjectPose:
     pose: pin.SE3
     covariance: Array | None = None
     velocity: Array = field(default_factory=lambda: np.zeros(3))
-    swing: Swing | None = None
 
     def seen_from(self, base: str, placement: pin.SE3) -> ObjectPose:
         """The same in the frame `base`, in which this one's frame has the pose `placement`."""

@@ -13,7 +13,6 @@ from impact_aware.messages.geometry import quaternion, vector, write_quaternion,
 from impact_aware.messages.stamps import seconds, write_stamp
 from impact_aware.messages.types import MessageTypes, give, given
 from impact_aware.reference import ArmAfterImpact, ArmReference, ReferenceField
-from impact_aware.swing import Swing
 
 TYPE = "impact_aware_msgs/msg/ReferenceField"
 
@@ -52,10 +51,6 @@ def field_to_message(field: ReferenceField, time: float, types: MessageTypes) ->
     write_quaternion(message.object_orientation, field.object_orientation)
     write_vector(message.object_velocity, field.object_velocity)
     write_stamp(message.object_stamp, field.object_time)
-    message.object_swings = field.swing is not None
-    if field.swing is not None:
-        write_vector(message.object_swing_offset, field.swing.offset)
-        message.object_swing_frequency = field.swing.frequency
     for name in VECTORS:
         write_vector(getattr(message, name), getattr(field, name))
     message.object_shape = SHAPES.index(field.object_shape)
@@ -76,9 +71,8 @@ def field_from_message(message: Any) -> ReferenceField:
     values["start_ramp"] = given(message, "start_ramp", 0.0)
     if hasattr(message, "object_velocity"):
         values |= {"object_velocity": vector(message.object_velocity), "object_time": seconds(message.object_stamp)}
-    frequency = getattr(message, "object_swing_frequency", 0.0)
-    if getattr(message, "object_swings", frequency):
-        values["swing"] = Swing(vector(message.object_swing_offset), float(frequency))
+    if getattr(message, "object_swings", getattr(message, "object_swing_frequency", 0.0)):
+        raise InvalidInputError("object_swings", True, "false: fields of earlier versions for objects that swing")
     if shape := getattr(message, "object_shape", 0):  # a name or missing in recordings of earlier versions
         values["object_shape"] = shape if isinstance(shape, str) else _shape(shape)
         values["object_vertices"] = _corners(message.object_vertices)

@@ -101,7 +101,7 @@ class JumpPredictorNode(Node):
 
     def _on_object(self, seen: ObjectPose) -> None:
         place, turn = np.array(seen.pose.translation), np.array(seen.pose.rotation)
-        self.predictor.see_object(place, seen.covariance, turn, seen.velocity, seen.time, seen.swing)
+        self.predictor.see_object(place, seen.covariance, turn, seen.velocity, seen.time)
 
     def _on_task(self, message: TaskMessage) -> None:
         """Predict for this task from now on, if an arm of it is this one."""

@@ -124,7 +124,7 @@ class ObjectPoses:
         refusal = self._problem or self.watch.refusal(time.monotonic())
         if refusal:
             return refusal
-        if not self._stamped and (self.watch.velocity.any() or self.watch.swing is not None):
+        if not self._stamped and self.watch.velocity.any():
             return "the object moves, and its poses have no stamps"
         if self.watch.seen or not self._settings.object_pose_required:
             return ""
@@ -220,7 +220,7 @@ class ObjectPoses:
             self._stamped = bool(own.time)
             changes: dict[str, Any] = {"pose": pin.SE3(self.watch.turn.rotation, self.watch.position)}
             if self._stamped:
-                changes |= {"velocity": self.watch.velocity, "swing": self.watch.swing}
+                changes["velocity"] = self.watch.velocity
             try:
                 self._follow(dataclasses.replace(own, **changes))
             except ImpactAwareError as error:

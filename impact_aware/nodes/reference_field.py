@@ -203,7 +203,7 @@ class ReferenceFieldNode(Node):
         self._publish_object(seen)
         if not self._settings.use_object_pose:
             return
-        if self.live.move_object(seen.pose, seen.velocity, seen.time, seen.swing):
+        if self.live.move_object(seen.pose, seen.velocity, seen.time):
             self._publish()
 
     def no_motion(self) -> str:

@@ -16,7 +16,6 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.ranges import Range
 from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.reference.velocity_fields import AnteImpactField, PostImpactField
-from impact_aware.swing import Swing
 
 OBJECT_SPEED = Range(-5.0, 5.0, "m/s")
 """Of an object before the impact, along each axis."""
@@ -125,7 +124,6 @@ class ReferenceField:
         object_shape: Name of its shape, such as `box`.
         object_vertices: (k, 3) Corners along its axes about its centre, m; none where its half extents tell its shape.
         object_time: Time at which the positions before the impact hold, s; matters only where the object moves.
-        swing: How the object swings, with its offset at `object_time`; None where it keeps its velocity.
         object_orientation: (4,) Of the object's axes before the impact, quaternion x, y, z, w.
         ante_rotation_deceleration: Largest of the rotation during the approach, rad/s^2; 0 for any.
         post_sideways_radius: From this distance from the impact position on the prediction's part across the way to the
@@ -160,7 +158,6 @@ class ReferenceField:
     post_sideways_radius: float = 0.0
     object_velocity: Array = dataclasses.field(default_factory=lambda: np.zeros(3))
     object_time: float = 0.0
-    swing: Swing | None = None
     object_shape: str = "box"
     object_vertices: Array = dataclasses.field(default_factory=lambda: np.zeros((0, 3)))
 
@@ -199,30 +196,16 @@ class ReferenceField:
     @functools.cached_property
     def object_moves(self) -> bool:
         """Whether the object moves before the impact."""
-        return self.swing is not None or bool(self.object_velocity.any())
+        return bool(self.object_velocity.any())
 
     def shift(self, time: float) -> Array:
         """How far (3,) the object has moved from where it is said to be, until a time, s, m."""
-        if self.swing is not None:
-            return self.swing.displacement(self.object_velocity, time - self.object_time)
         return np.asarray(self.object_velocity * (time - self.object_time))
-
-    def velocity_at(self, time: float) -> Array:
-        """With which (3,) the object moves before the impact at a time, s, m/s."""
-        if self.swing is None:
-            return self.object_velocity
-        return self.swing.velocity(self.object_velocity, time - self.object_time)
-
-    def extremes(self) -> tuple[ReferenceField, ...]:
-        """The field when the object is farthest out, and fastest, on either side; itself where it does not swing."""
-        if self.swing is None:
-            return (self,)
-        return tuple(self.advanced(self.object_time + at) for at in self.swing.turning_times(self.object_velocity))
 
     @property
     def fastest_after(self) -> float:
         """Bound on the object's speed after an impact, m/s: (1 + e) <= 2 times that of what hits it, and its own."""
-        moving = max(float(np.linalg.norm(own.object_velocity)) for own in self.extremes())
+        moving = float(np.linalg.norm(self.object_velocity))
         return 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in self.arms) + moving
 
     def distance_ahead(self, arm: int, tool: ArrayLike, time: float) -> float:
@@ -237,15 +220,7 @@ class ReferenceField:
             return self
         shift = self.shift(time)
         arms = tuple(dataclasses.replace(own, impact_position=own.impact_position + shift) for own in self.arms)
-        swing = None if self.swing is None else self.swing.after(self.object_velocity, time - self.object_time)
-        return dataclasses.replace(
-            self,
-            arms=arms,
-            object_position=self.object_position + shift,
-            object_velocity=self.velocity_at(time),
-            object_time=time,
-            swing=swing,
-        )
+        return dataclasses.replace(self, arms=arms, object_position=self.object_position + shift, object_time=time)
 
     @property
     def object_rotation(self) -> Array:

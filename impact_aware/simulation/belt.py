@@ -1,4 +1,4 @@
-"""A table top that moves like a belt, or swings on ropes, and the object with it, until a tool meets the object."""
+"""A table top that moves like a belt, and the object with it, until a tool meets the object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import mujoco
 import numpy as np
 
-from impact_aware.arrays import Array
 from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.world import OBJECT, World
 
@@ -18,7 +17,6 @@ class Belt:
     def __init__(self, scene: Scene, world: World, data: mujoco.MjData) -> None:
         """Prepare; nothing moves yet."""
         self._velocity = np.asarray(scene.belt_velocity, dtype=float)
-        self._swing = scene.belt_swing
         self._axes = scene.table_placement.rotation[:, :2]
         self._world, self._data = world, data
         self._runs = False
@@ -27,7 +25,8 @@ class Belt:
         """Move, and the object as fast."""
         if self._world.belt_dof is not None:
             self._runs = True
-            self._move(self._velocity)
+            self._data.qvel[self._world.belt_dof] = self._axes.T @ self._velocity
+            self._data.qvel[self._world.object_dof][:3] = self._velocity
 
     def keep(self, touching: Iterable[tuple[str, str, str]]) -> None:
         """Stop if an arm touches the object, by the pairs (arm, partner, link) in contact; then stand."""
@@ -36,10 +35,3 @@ class Belt:
         self._runs = self._runs and all(partner != OBJECT for _, partner, _ in touching)
         if not self._runs:
             self._data.qvel[self._world.belt_dof] = 0.0
-        elif self._swing is not None:
-            # Prescribed for both: friction would let the object creep on a table that is shaken.
-            self._move(self._swing.velocity(self._velocity, float(self._data.time)))
-
-    def _move(self, velocity: Array) -> None:
-        self._data.qvel[self._world.belt_dof] = self._axes.T @ velocity
-        self._data.qvel[self._world.object_dof][:3] = velocity

@@ -14,7 +14,6 @@ from impact_aware.contact.shape import Shape
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.ranges import NOT_NEGATIVE, POSITIVE
 from impact_aware.simulation.mujoco_model import ToolTip
-from impact_aware.swing import Swing
 
 Vector3 = tuple[float, float, float]
 
@@ -119,7 +118,6 @@ class Scene:
         table_rpy: (3,) Roll, pitch, yaw of the table top, rad.
         belt_velocity: (3,) With which the table top moves like a belt, and the object with it, until a tool meets the
             object, world, m/s; along the table.
-        belt_swing: How it swings, with that velocity at the start; it keeps it when None.
         tool_object: Contact between every tool and the object.
         object_table: Contact between object and table.
         tool_table: Contact between every tool and the table.
@@ -136,7 +134,6 @@ class Scene:
     table_height: float = 0.0
     table_rpy: Vector3 = (0.0, 0.0, 0.0)
     belt_velocity: Vector3 = (0.0, 0.0, 0.0)
-    belt_swing: Swing | None = None
     tool_object: ContactSettings = field(default_factory=ContactSettings)
     object_table: ContactSettings = TABLE_CONTACT
     tool_table: ContactSettings = field(default_factory=ContactSettings)
@@ -147,7 +144,7 @@ class Scene:
     @property
     def belt_moves(self) -> bool:
         """Whether the table top does."""
-        return self.belt_swing is not None or any(self.belt_velocity)
+        return any(self.belt_velocity)
 
     def __post_init__(self) -> None:
         """Refuse what can't be simulated; an InvalidInputError names the field."""
@@ -166,9 +163,6 @@ class Scene:
             raise InvalidInputError("object.position", self.object.position, "finite figures")
         if not abs(float(self.table_placement.rotation[:, 2] @ self.belt_velocity)) < 1e-6:
             raise InvalidInputError("belt_velocity", list(self.belt_velocity), "finite, and along the table")
-        swing = self.belt_swing
-        if swing is not None and not abs(float(self.table_placement.rotation[:, 2] @ swing.offset)) < 1e-6:
-            raise InvalidInputError("belt_swing", swing.offset.tolist(), "along the table")
         POSITIVE.check("cycle", self.cycle)
         if self.substeps < 1:
             raise InvalidInputError("substeps", self.substeps, "an integer >= 1")

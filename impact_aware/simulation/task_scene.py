@@ -13,7 +13,6 @@ from impact_aware.contact.shape import shortest_turn
 from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.mujoco_model import ToolTip
 from impact_aware.simulation.scene import COMPLIANT_PAD, TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
-from impact_aware.swing import Swing
 from impact_aware.task import Task
 
 UPRIGHT = 1.0 - 1e-12
@@ -33,7 +32,6 @@ class Truth:
         tool_softness: Time constant of the contact between tool and object, s; None for 1 ms of a spherical tip and
             4 ms of a silicone palm.
         object_velocity: (3,) Of the object, which a belt carries until a tool meets it, m/s.
-        object_swing: How the belt swings, with that velocity at the start; it keeps it when None.
         table_displacement: Of the table upwards from where the estimated object would stand on it, m.
     """
 
@@ -45,7 +43,6 @@ class Truth:
     tool_softness: float | None = None
     table_displacement: float = 0.0
     object_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    object_swing: Swing | None = None
 
 
 def task_scene(task: Task, truth: Truth | None = None) -> Scene:
@@ -81,7 +78,6 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
         travel=_three(np.subtract(task.goal, body.position)),
         table_height=task.table_height + truth.table_displacement,
         belt_velocity=truth.object_velocity,
-        belt_swing=truth.object_swing,
         table_rpy=_angles(shortest_turn((0.0, 0.0, 1.0), body.up)) if body.up[2] < UPRIGHT else (0.0, 0.0, 0.0),
         tool_object=dataclasses.replace(tip_contact, time_constant=softness, friction=tool_friction),
         object_table=dataclasses.replace(TABLE_CONTACT, friction=body.friction_table * truth.friction_table_factor),

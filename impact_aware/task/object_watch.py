@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.parameters import described
-from impact_aware.swing import Swing
-from impact_aware.task.object_motion import ObjectTurn, SwingFit, fit_swing, turn_of_swing
+from impact_aware.task.object_turn import ObjectTurn
 
 WINDOW = 0.5
 """Rate, speed and spread are those of the last poses of this time, s."""
@@ -33,12 +32,6 @@ FEWEST = 4
 
 JUMP_WINDOW, JUMP_SHARE = 1.0, 0.05
 """More than one pose of this time, s, and more than this share of them that jumped: it is not known which are true."""
-
-SWING_WINDOW = 3.0
-"""A swing is told by the poses of this time, s: one and a half of a period of 2 s."""
-
-SWING_AHEAD = 1.0
-"""Where an object that swings will be must be known for this long, s: as long as an approach takes."""
 
 FASTEST = 5.0
 """An object that is hit may be this fast without jumping, m/s."""
@@ -73,16 +66,6 @@ class ObjectLimits:
     object_delay_limit: float = described(
         0.3, "a pose whose stamp is older than this when it comes, or in the future, is refused, s; 0: any", 0.0, 1e6
     )
-    object_may_swing: bool = described(
-        False, "an object that swings to and fro, as on ropes, is followed by a harmonic motion through the last 3 s"
-    )
-    object_swing_error: float = described(
-        0.005,
-        "no motion begins towards one that swings while twice the standard deviation of where it will be in 1 s is "
-        "more, m; 0: any",
-        0.0,
-        1.0,
-    )
 
 
 class ObjectWatch:
@@ -100,9 +83,6 @@ class ObjectWatch:
         self._seen: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
         self._others: deque[tuple[float, Array]] = deque(maxlen=FEWEST)
         self._judged: deque[tuple[float, bool]] = deque(maxlen=MOST_POSES)
-        self._all: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
-        self._turns: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
-        self._swing: tuple[float, SwingFit | None] = -math.inf, None
         self._line: _Line | None = None
         self._arrival = -math.inf
         self.jumps = 0
@@ -129,8 +109,6 @@ class ObjectWatch:
             self._seen.clear()
             self._others.clear()
             self._judged.clear()
-            self._all.clear()
-            self._turns.clear()
         jumped = self._jumped(time, position)
         self._judged.append((time, jumped))
         while self._judged[0][0] < time - JUMP_WINDOW:
@@ -147,12 +125,6 @@ class ObjectWatch:
         self._line = None
         while self._seen[0][0] < time - WINDOW:
             self._seen.popleft()
-        if self._limits.object_may_swing:
-            self._all.append(self._seen[-1])
-            self._turns.append((time, self.turn.latest))
-            for kept in (self._all, self._turns):
-                while kept[0][0] < time - SWING_WINDOW:
-                    kept.popleft()
         return True
 
     def _jumped(self, time: float, position: Array) -> bool:
@@ -166,10 +138,8 @@ class ObjectWatch:
         self._others.append((time, np.array(position)))
         if len(self._others) < FEWEST:
             return True
-        for kept in (self._seen, self._all):
-            kept.clear()
-            kept.extend(list(self._others)[:-1])
-        self._turns.clear()
+        self._seen.clear()
+        self._seen.extend(list(self._others)[:-1])
         return False
 
     def _too_far(self, last: tuple[float, Array], time: float, position: Array) -> bool:
@@ -201,9 +171,6 @@ class ObjectWatch:
         if not (limits.object_speed_limit or limits.object_spread_limit):
             return ""
         fit = self._fit()
-        swing = self._swing_fit()
-        if swing is not None:
-            return self._swing_refusal(swing)
         if fit is None:
             return f"the object's pose was seen for less than {SHORTEST:g} s, too short to see whether it moves"
         speed, spread = float(np.linalg.norm(fit.velocity)), fit.spread
@@ -215,64 +182,15 @@ class ObjectWatch:
             return f"the object moves, and its speed changes by more than {limits.object_acceleration_limit:g} m/s^2"
         return ""
 
-    def _swing_refusal(self, fit: SwingFit) -> str:
-        limits = self._limits
-        if limits.object_spread_limit and fit.rms > limits.object_spread_limit:
-            return f"the object's positions scatter by more than {limits.object_spread_limit:g} m about a swing"
-        if limits.object_speed_limit and fit.fastest > limits.object_speed_limit:
-            return f"the object swings, with up to more than {limits.object_speed_limit:g} m/s"
-        if limits.object_turning_limit and (turns := self._turn_of_swing(fit)) > limits.object_turning_limit:
-            return (
-                f"the object turns as it swings, by up to {math.degrees(turns):.1f} deg in 0.25 s, more than "
-                f"object_turning_limit, {math.degrees(limits.object_turning_limit):.1f} deg"
-            )
-        error = fit.error(self._seen[-1][0] + SWING_AHEAD)
-        if limits.object_swing_error and not error <= limits.object_swing_error:
-            known = f"to {1e3 * error:.1f} mm" if error < 1.0 else "not at all"
-            return (
-                f"the object swings, and where it will be in {SWING_AHEAD:g} s is known {known}, not to "
-                f"object_swing_error, {1e3 * limits.object_swing_error:g} mm"
-            )
-        return ""
-
-    def _turn_of_swing(self, fit: SwingFit) -> float:
-        """The most by which it turns within half of `WINDOW` where it turns fastest, rad: not at its turning points."""
-        turns = turn_of_swing([time for time, _ in self._turns], [turn for _, turn in self._turns], fit.frequency)
-        return 2.0 * turns * math.sin(min(0.25 * WINDOW * fit.frequency, 0.5 * math.pi))
-
-    def _swing_fit(self) -> SwingFit | None:
-        """The swing through the last poses; None where they don't swing, or are not to."""
-        if not self._all or self._all[-1][0] - self._all[0][0] < SHORTEST:
-            return None
-        time, fit = self._swing
-        if time != self._all[-1][0]:
-            guess = 0.0 if fit is None or not fit.swings else fit.frequency
-            times = np.array([time for time, _ in self._all])
-            fit = fit_swing(times, np.array([position for _, position in self._all]), guess)
-            self._swing = self._all[-1][0], fit
-        return fit if fit is not None and fit.swings and fit.swing(self._all[-1][0]) is not None else None
-
-    @property
-    def swing(self) -> Swing | None:
-        """How it swings, with its offset at the last pose; None where it stands or keeps its velocity."""
-        fit = self._swing_fit()
-        return None if fit is None else fit.swing(self._all[-1][0])
-
     @property
     def velocity(self) -> Array:
         """(3,) With which the object moves, m/s: zeros where it is slower than `SLOWEST`, or than poses can tell."""
-        swing = self._swing_fit()
-        if swing is not None:
-            return swing.velocity(self._all[-1][0])
         fit = self._fit()
         return fit.velocity if fit is not None and fit.moves else np.zeros(3)
 
     @property
     def position(self) -> Array:
         """(3,) Where it was at the time of the last pose, m: if it moves, on the line through the last ones."""
-        swing = self._swing_fit()
-        if swing is not None:
-            return swing.position(self._all[-1][0])
         fit = self._fit()
         return fit.place if fit is not None and fit.moves else self._seen[-1][1]
 
@@ -304,9 +222,6 @@ class ObjectWatch:
                 "object_speed": float(np.linalg.norm(fit.velocity)),
                 "object_pose_spread": fit.spread,
             }
-        if (swing := self._swing_fit()) is not None:
-            values |= {"object_swing_period": 2.0 * math.pi / swing.frequency, "object_swing": swing.amplitude}
-            values["object_swing_error"] = swing.error(self._seen[-1][0] + SWING_AHEAD)
         return values
 
     def _fit(self) -> _Line | None:

@@ -11,7 +11,6 @@ from impact_aware.control.safety.impact_check import check_field, check_impact, 
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
-from impact_aware.swing import Swing
 from impact_aware.task import base_placement, load_task, make_field
 
 ROBOT = RobotModel.from_profile("panda")
@@ -126,7 +125,3 @@ def test_an_object_that_moves_is_hit_as_fast_relative_to_it():
     check_prediction(moving, [0.0, -1.15, 0.0])
     with pytest.raises(InvalidInputError, match="object_velocity_after"):
         check_prediction(FIELD, [0.0, -1.15, 0.0])
-
-    # At rest for a moment, where its swing turns; a quarter of a period later it is as fast.
-    swing = Swing(np.array([0.0, 0.05, 0.0]), 4.0)
-    check_prediction(dataclasses.replace(FIELD, swing=swing), [0.0, -1.15, 0.0])

@@ -11,11 +11,9 @@ import pytest
 
 from impact_aware.control import live_field
 from impact_aware.control.live_field import LiveField
-from impact_aware.control.tracking import movement
 from impact_aware.errors import InvalidInputError
 from impact_aware.records import Impact, ImpactEvent
 from impact_aware.robot import RobotModel
-from impact_aware.swing import Swing
 from impact_aware.task import load_task, start_posture
 from impact_aware.task.arms import arms_of_task
 from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
@@ -424,55 +422,3 @@ def test_a_task_with_other_arms_or_bases_is_refused(two_arms):
             field.set_task(task)
     with pytest.raises(InvalidInputError, match="a task for a single arm"):
         live().set_task(DUAL)
-
-
-SWINGING = Swing(np.array([0.02, -0.011, 0.0]), 4.0)
-
-
-def test_the_field_knows_how_its_object_swings(single):
-    velocity, place = np.array([0.05, -0.06, 0.0]), np.array([0.5, 0.03, 0.1])
-    assert single.move_object(at(place), velocity, 10.0, SWINGING)
-    first = single.field
-    assert first.object_moves and (first.object_time, first.swing) == (10.0, SWINGING)
-    where = place + SWINGING.displacement(velocity, 0.3)
-    np.testing.assert_allclose(first.advanced(10.3).object_position, where, atol=1e-15)
-    np.testing.assert_allclose(first.advanced(10.3).object_velocity, SWINGING.velocity(velocity, 0.3), atol=1e-15)
-    tool = first.arms[0].impact_position + SWINGING.displacement(velocity, 0.3) + 0.07 * first.arms[0].normal
-    assert first.distance_ahead(0, tool, 10.3) == pytest.approx(0.07)
-    # As foreseen, within the tolerances of 2 mm and 3 mm/s; a line would be 26 mm away by then.
-    later = SWINGING.after(velocity, 0.3)
-    now = SWINGING.velocity(velocity, 0.3)
-    assert not single.move_object(at(where + [0.0015, 0.0, 0.0]), now + [0.002, 0.0, 0.0], 10.3, later)
-    assert single.move_object(at(where + [0.003, 0.0, 0.0]), now, 10.3, later)
-    # Where it turns it is at rest for a moment, and swings still.
-    assert single.move_object(at(place), np.zeros(3), 11.0, SWINGING)
-    assert single.field.object_moves and single.field.object_time == 11.0
-    assert single.move_object(at(place), np.zeros(3), 11.1)
-    assert not single.field.object_moves
-
-
-def test_a_swing_out_of_reach_on_its_other_side_is_refused(single):
-    before = single.field
-    with pytest.raises(InvalidInputError):
-        single.move_object(at([0.6, 0.03, 0.1]), np.zeros(3), 10.0, Swing(np.array([-0.45, 0.0, 0.0]), 2.1))
-    assert single.field is before
-
-
-def test_the_ante_impact_field_moves_with_the_swing_from_rest_on(single):
-    """Velocity and acceleration are derivatives of the shift, in the ramp of the start and after it."""
-    velocity = np.array([0.05, -0.06, 0.0])
-    single.move_object(at([0.5, 0.03, 0.1]), velocity, 10.0, SWINGING)
-    field, begin, step = single.field, 10.2, 1e-5
-    assert field.start_ramp == 0.5
-    for elapsed in (0.0, 0.05, 0.31, 0.4999, 0.5001, 0.9):
-        ends = [movement(field, begin + elapsed + sign * step, elapsed + sign * step) for sign in (1, -1)]
-        shift, moving, changing = movement(field, begin + elapsed, elapsed)
-        if elapsed:
-            np.testing.assert_allclose((ends[0][0] - ends[1][0]) / (2 * step), moving, atol=1e-8)
-            np.testing.assert_allclose((ends[0][1] - ends[1][1]) / (2 * step), changing, atol=1e-6)
-        else:
-            np.testing.assert_allclose((moving, changing), np.zeros((2, 3)), atol=1e-15)
-        if elapsed >= field.start_ramp:
-            np.testing.assert_allclose(shift, field.shift(begin + elapsed), atol=1e-15)
-    met = movement(field, begin + 0.4999999, 0.4999999)[0]
-    np.testing.assert_allclose(met, field.shift(begin + 0.5), atol=1e-7)

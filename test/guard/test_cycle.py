@@ -7,7 +7,6 @@ import pytest
 
 from impact_aware.control import ControlSession, Mode, warm_up
 from impact_aware.control.qp import Regime
-from impact_aware.swing import Swing
 from impact_aware_rigs.bench.control import MODES, REGIMES, REGIMES_ALL, TASKS, begin, held, session_of, states_of
 
 MOST_CALLS = {"one_arm": 130, "two_arms": 200}
@@ -47,12 +46,11 @@ def test_calls_of_a_cycle_at_whatever_limits(robot, calls, arms, mode):
     assert most <= MOST_CALLS[arms]
 
 
-@pytest.mark.parametrize("swing", [None, Swing(np.array([0.03, 0.0, 0.0]), 4.0)], ids=["straight", "swinging"])
 @pytest.mark.parametrize("mode", [Mode.ANTE, Mode.INTERIM], ids=lambda mode: mode.name)
 @pytest.mark.parametrize("arms", TASKS)
-def test_calls_of_a_cycle_towards_an_object_that_moves(robot, calls, arms, mode, swing):
+def test_calls_of_a_cycle_towards_an_object_that_moves(robot, calls, arms, mode):
     still, posture = session_of(robot, arms)
-    field = dataclasses.replace(still.field, object_velocity=np.array([0.02, 0.03, 0.0]), swing=swing)
+    field = dataclasses.replace(still.field, object_velocity=np.array([0.02, 0.03, 0.0]))
     session = ControlSession(still.robots, still.parameters, field, still.bases)
     # From the start on, the ramp included.
     assert max(map(calls, cycles(session, mode, posture, REGIMES[0], 0.0))) <= MOST_CALLS[arms]

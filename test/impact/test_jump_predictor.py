@@ -10,13 +10,12 @@ import pytest
 
 from impact_aware.contact import Contact
 from impact_aware.contact.box import Box, homogeneous_box
-from impact_aware.contact.geometry import contact_jacobian, contact_point
+from impact_aware.contact.geometry import contact_point
 from impact_aware.errors import UnknownNameError
 from impact_aware.impact import predict
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.robot import RobotModel
-from impact_aware.swing import Swing
 
 ROBOT = RobotModel.from_profile("panda")
 NORMAL = np.array([0.0, 0.6, 0.8])
@@ -111,37 +110,11 @@ def test_a_frame_that_the_robot_lacks_is_refused():
         JumpPredictor(ROBOT, dataclasses.replace(CONTACT, frame="nose"))
 
 
-def test_an_object_that_swings_is_met_where_and_as_fast_as_it_is_by_then():
-    predictor, swing = make(), Swing(np.array([0.01, 0.02, -0.012]), 5.0)
-    velocity, seen = np.array([0.03, -0.04, 0.05]), 7.0
-    predictor.see_object(np.array(CENTRE), velocity=velocity, time=seen, swing=swing)
-    expected = homogeneous_box(
-        1.7, HALF, CENTRE + swing.displacement(velocity, 0.3), [*swing.velocity(velocity, 0.3), 0.0, 0.0, 0.0]
-    )
-    found = outcome(predictor, time=seen + 0.3)
-    np.testing.assert_allclose(
-        found, predict(ROBOT, ROBOT.home, APPROACH, CONTACT, obstacle=expected).velocity_after, atol=1e-12
-    )
-    assert np.abs(found - outcome(predictor)).max() > 1e-3
-    # The contact to come: along the normal, the way of the tool's contact point is that to where the face is by then.
-    near = predictor.plane_point - contact_point(ROBOT, ROBOT.home, CONTACT)
-    predictor.see_object(CENTRE - near + 0.12 * -NORMAL, velocity=velocity, time=seen, swing=swing)
-    approach = predictor.look_ahead(ROBOT.home, APPROACH, 0.5, seen + 0.4)
-    away = contact_point(ROBOT, ROBOT.home, CONTACT) - predictor.plane_point
-    assert approach.distance == pytest.approx(NORMAL @ (away - swing.displacement(velocity, 0.4)))
-    met = 0.4 + approach.time_to_impact
-    speed = -NORMAL @ (contact_jacobian(ROBOT, ROBOT.home, CONTACT) @ APPROACH)
-    # Four looks, each with an error of (w t)^2 / 2 of the one before.
-    left = NORMAL @ (away - swing.displacement(velocity, met)) - speed * approach.time_to_impact
-    assert approach.time_to_impact > 0.1 and abs(left) < 1e-4
-    assert predictor.look_ahead(ROBOT.home, APPROACH, 0.1, seen + 0.4) is None
-
-
 def test_an_impact_that_is_told_late_meets_the_object_as_it_was_seen_until_then():
     turn, spread = pin.utils.rotate("x", 0.3), np.diag([1e-5, 2e-5, 3e-5, 4e-5, 5e-5, 6e-5])
     first = {"velocity": np.array([0.01, -0.02, 0.03]), "time": 7.0, "covariance": spread, "rotation": np.eye(3)}
     second = {"velocity": np.array([0.05, -0.3, 0.1]), "time": 7.05, "rotation": turn, "covariance": 2.0 * spread}
-    third = second | {"time": 7.06, "swing": Swing(np.array([0.01, 0.02, -0.012]), 5.0)}
+    third = second | {"time": 7.06}
     early, late, last = make(), make(), make()
     early.see_object(np.array(CENTRE), **first)
     last.see_object(np.array([0.41, -0.12, 0.21]), **third)

@@ -8,7 +8,6 @@ from impact_aware.messages.reference_field import field_from_message, field_to_m
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot import RobotModel
-from impact_aware.swing import Swing
 from impact_aware.task import load_task, make_field
 
 
@@ -36,16 +35,11 @@ def test_a_field_survives_the_way_through_a_message(field):
             np.testing.assert_array_equal(getattr(theirs, entry.name), getattr(mine, entry.name), err_msg=entry.name)
 
 
-def test_a_swing_survives_and_one_that_can_not_be_is_refused(field):
-    swinging = dataclasses.replace(field, swing=Swing(np.array([0.02, -0.01, 0.003]), 4.1))
-    message = field_to_message(swinging, 12.5, ROS)
-    back = field_from_message(message)
-    np.testing.assert_array_equal(back.swing.offset, [0.02, -0.01, 0.003])
-    assert (back.swing.frequency, back.object_time) == (4.1, 12.25)
-    for frequency in (-4.1, 40.0, float("nan")):
-        message.object_swing_frequency = frequency
-        with pytest.raises(InvalidInputError, match="swing frequency"):
-            field_from_message(message)
+def test_a_field_of_an_object_that_swings_is_refused(field):
+    message = field_to_message(field, 12.5, ROS)
+    message.object_swings = True
+    with pytest.raises(InvalidInputError, match="object_swings"):
+        field_from_message(message)
 
 
 def test_limits_that_are_zero_are_not_given_and_corners_come_in_threes(field):

@@ -22,7 +22,6 @@ from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS
 from impact_aware.robot import RobotModel
-from impact_aware.swing import Swing
 
 ROBOT = RobotModel.from_profile("panda")
 PLACE, BELT = np.array([0.5, 0.02, 0.1]), np.array([0.05, -0.12, 0.0])
@@ -51,26 +50,6 @@ def test_the_field_moves_with_the_poses(field_node):
     field = field_node.live.field
     np.testing.assert_allclose(field.object_velocity, BELT, atol=1e-9)
     np.testing.assert_allclose(field.advanced(5.6).object_position, PLACE + 0.6 * BELT, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", [ReferenceFieldNode, JumpPredictorNode])
-def test_an_object_that_may_swing_is_followed_along_its_swing(make, kind):
-    swing, velocity = Swing(np.array([0.02, -0.01, 0.0]), 4.2), np.array([0.04, 0.08, 0.0])
-    more = {"object_mass": 2.0, "normal": [0.0, 1.0, 0.0]} if kind is JumpPredictorNode else {}
-    node = make(kind, object_may_swing=True, **more)
-    for count in range(120):
-        message = seen(count)
-        write_vector(message.pose.position, PLACE + swing.displacement(velocity, 0.02 * count))
-        send(node, "object_pose", message)
-    assert node.object_poses.refusal() == ""
-    expected = PLACE + swing.displacement(velocity, 3.0)
-    if kind is ReferenceFieldNode:
-        found = node.live.field.advanced(8.0).object_position
-    else:
-        half = node.predictor.shape.half_extents[1]
-        found = node.predictor.plane_point + node.predictor._shift(8.0) - [0.0, half, 0.0]
-    # The field follows by steps of 2 mm and 3 mm/s.
-    np.testing.assert_allclose(found, expected, atol=4e-3)
 
 
 @pytest.mark.parametrize(

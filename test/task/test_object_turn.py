@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.task.object_motion import ObjectTurn
+from impact_aware.task.object_turn import ObjectTurn
 
 TRUE = pin.utils.rotate("z", 0.4)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.task.object_motion import turn_of_swing
 from impact_aware.task.object_watch import ObjectLimits, ObjectWatch
 
 UPRIGHT = np.eye(3)
@@ -162,89 +161,6 @@ def test_a_box_that_goes_on_turning_is_refused():
     for step in range(26):
         slow.take(100.0 + 0.02 * step, PLACE, pin.utils.rotate("z", 0.2 + 0.1 * 0.02 * step), 1000.5)
     assert slow.refusal(1000.5) == ""
-
-
-def swinging(
-    turn: float,
-    noise: float = 0.0,
-    until: float = 3.5,
-    seed: int = 8,
-    first: float = 0.0,
-    to: ObjectWatch | None = None,
-    aside: float = 0.0,
-    flipped: bool = False,
-) -> tuple[ObjectWatch, float]:
-    """A box on ropes with a period of 1.5 s that leans to either side as it swings, rad; and when it was last seen.
-
-    It may be seen by a watch that has seen others before, be aside of there, or be flipped by its tracker on one side.
-    """
-    own, random = watch(object_may_swing=True) if to is None else to, np.random.default_rng(seed)
-    rate, mean = 2.0 * np.pi / 1.5, pin.exp3(np.array([0.0, 0.0, 0.3]))
-    now = 0.0
-    for now in np.arange(first, until, 0.02):
-        phase = np.sin(rate * now)
-        place = PLACE + phase * np.array([0.03, 0.01, 0.0]) + 0.5e-3 * random.normal(size=3) + [0.0, aside, 0.0]
-        lean = pin.exp3(phase * turn * np.array([-0.316, 0.949, 0.0]) + noise * random.normal(size=3))
-        name = pin.utils.rotate("z", np.pi) if flipped and phase > 0.0 else np.eye(3)
-        own.take(100.0 + now, place, lean @ mean @ name, 1000.0 + now)
-    return own, 1000.0 + now
-
-
-def test_a_swing_that_turns_is_refused_wherever_it_is():
-    """On a single rope: at its turning points, too, where it does not turn just then, but will when it is hit."""
-    told, quiet = [], []
-    for until in np.arange(3.0, 4.5, 0.07):
-        own, now = swinging(0.05, until=until)
-        told.append(own.refusal(now))
-        quiet.append(own.turn.change < 0.03)
-    assert any(quiet) and all(told)
-    # 2 x 0.05 rad sin(0.125 s x 2 pi / 1.5 s) is 2.9 deg.
-    words = "the object turns as it swings, by up to 2.9 deg in 0.25 s, more than object_turning_limit, 1.7 deg"
-    assert all(reason in (words, "the object turns, by more than 1.7 deg in 0.25 s") for reason in told)
-    assert words in told
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_swing_that_hardly_turns_is_good_enough_with_a_camera_s_noise(seed):
-    for turn in (0.0, 0.02):
-        own, now = swinging(turn, noise=0.0087, seed=seed)
-        assert own.refusal(now) == ""
-
-
-def test_only_the_orientations_of_the_swing_that_is_looked_at_count():
-    """Not those of 3 s ago, of another run, or of before it was put elsewhere; and a flipped box is the same box."""
-    own, _ = swinging(0.15)
-    own, now = swinging(0.0, first=3.5, until=6.7, to=own)
-    assert own.refusal(now) == ""
-    own, _ = swinging(0.15)
-    own, now = swinging(0.0, first=-60.0, until=-56.9, to=own)
-    assert own.refusal(now) == ""
-    own, _ = swinging(0.15)
-    own, now = swinging(0.0, first=3.5, until=5.2, to=own, aside=0.3)
-    assert own.refusal(now) == ""
-    own, now = swinging(0.0, flipped=True)
-    assert own.refusal(now) == ""
-
-
-def test_noise_is_no_turn():
-    times, noise = np.arange(0.0, 3.0, 1.0 / 15.0), 0.0087
-    deviation, found = noise * np.sqrt(2.0 / len(times)), []
-    for seed in range(20):
-        random = np.random.default_rng(seed)
-        turns = [pin.exp3(noise * random.normal(size=3)) for _ in times]
-        found.append(turn_of_swing(times, turns, 4.2))
-    # The largest axis of six such numbers is some 2 deviations.
-    assert np.mean(found) < 0.5 * deviation
-
-
-def test_the_turn_of_a_swing_is_the_largest_axis_of_its_ellipse():
-    times = np.arange(0.0, 3.0, 0.04)
-    first, second = np.array([0.04, 0.0, 0.01]), np.array([0.0, 0.015, 0.0])
-    middle = pin.exp3(np.array([0.3, -0.2, 0.9]))
-    turns = [middle @ pin.exp3(np.cos(3.0 * t + 0.7) * first + np.sin(3.0 * t + 0.7) * second) for t in times]
-    assert turn_of_swing(times, turns, 3.0) == pytest.approx(np.linalg.norm(first), rel=0.02)
-    # At another frequency there is little of it left.
-    assert turn_of_swing(times, turns, 9.0) < 0.01
 
 
 @pytest.mark.parametrize("noise", [0.0, 5e-4])

@@ -19,7 +19,7 @@ from impact_aware.resources import read_named
 from impact_aware.task import load_task, make_field, parse_task
 from impact_aware.task.arms import arms_of_task
 from impact_aware.task.hit import hit_of
-from impact_aware.task.object_motion import ObjectTurn
+from impact_aware.task.object_turn import ObjectTurn
 from impact_aware.task.task_file import task_yaml
 from impact_aware.task.task_object import TaskObject
 from impact_aware.yaml_text import read_yaml_mapping

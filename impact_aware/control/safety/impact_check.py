@@ -156,8 +156,7 @@ def check_field(
 ) -> tuple[ExpectedImpact, ...]:
     """Work out every arm's intended impact and refuse the field if one exceeds a limit.
 
-    Arms that hit together are judged one by one, each as if it were alone with the object. One that swings is judged
-    where it is, and where it is farthest out and fastest.
+    Arms that hit together are checked one by one, each as if it were alone with the object.
 
     Args:
         field: The reference.
@@ -174,21 +173,20 @@ def check_field(
     Raises:
         InvalidInputError: As `expected_impact` and `check_impact`.
     """
-    judged = []
-    for met in (field, *(field.extremes() if field.swing is not None else ())):
-        for index, robot in enumerate(robots):
-            impact = expected_impact(
-                met,
-                robot,
-                index,
-                base=None if bases is None else bases[index],
-                posture=None if postures is None else postures[index],
-                friction=friction,
-                restitution=restitution,
-            )
-            check_impact(impact, robot, None if limits is None else limits[index])
-            judged.append(impact)
-    return tuple(judged[: len(robots)])
+    found = []
+    for index, robot in enumerate(robots):
+        impact = expected_impact(
+            field,
+            robot,
+            index,
+            base=None if bases is None else bases[index],
+            posture=None if postures is None else postures[index],
+            friction=friction,
+            restitution=restitution,
+        )
+        check_impact(impact, robot, None if limits is None else limits[index])
+        found.append(impact)
+    return tuple(found)
 
 
 def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:
