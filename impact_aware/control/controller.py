@@ -301,8 +301,7 @@ class ReferenceSpreadingController:
     def _tasks(
         self, reference: TrackingReference, mode: Mode, q: Array, dq: Array, elapsed: float
     ) -> list[AccelerationTask]:
-        began = self._start_time, elapsed, self._start_posture
-        return field_tasks(reference, self.arms, self.parameters, mode, (q, dq), *began)
+        return field_tasks(reference, self.arms, self.parameters, mode, (q, dq), elapsed, self._start_posture)
 
     def _rest(self, time: float, q: Array, dq: Array) -> Command:
         """IDLE, HOLD and SAFE: brake, and hold the posture reached."""

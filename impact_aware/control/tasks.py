@@ -16,45 +16,6 @@ from impact_aware.control.tracking import TrackingReference
 from impact_aware.reference.kernels import smoothstep
 
 
-def tracking_task(arm: ControlledArm, target_acceleration: Array, weight: float) -> AccelerationTask:
-    """Tool acceleration task (19), (33), (37): J ddq + J' dq = a_t.
-
-    Args:
-        arm: The arm at its current state.
-        target_acceleration: (6,) a_t, m/s^2 and rad/s^2.
-        weight: w_track.
-    """
-    return AccelerationTask(arm.jacobian, target_acceleration - arm.drift, weight, arm.joints)
-
-
-def null_space_task(
-    arm: ControlledArm,
-    joint: int,
-    wanted: float,
-    q: float,
-    dq: float,
-    stiffness: float,
-    blend: float,
-    weight: float,
-    feedforward: float = 0.0,
-) -> AccelerationTask:
-    """Hold one joint: (21), and (36) with its damping scaled by the blend.
-
-    Args:
-        arm: The arm.
-        joint: Index of the joint within the arm.
-        wanted: xi_d, rad.
-        q: Position of the joint, rad.
-        dq: Its velocity, relative to that of xi_d, rad/s.
-        stiffness: k_q, 1/s^2.
-        blend: gamma in the interim mode, 1 otherwise.
-        weight: w_q.
-        feedforward: Acceleration of xi_d, rad/s^2.
-    """
-    target = feedforward + stiffness * (wanted - q) - 2.0 * blend * math.sqrt(stiffness) * dq
-    return AccelerationTask(arm.joint_rows[joint : joint + 1], np.array([target]), weight, arm.joints)
-
-
 def mirrored(vector: Array, normal: Array) -> Array:
     """T_s v with T_s = I - 2 n n^T (24): a vector (3,) seen in the mirror whose normal is n (3,)."""
     return np.asarray(vector - (2.0 * float(normal @ vector)) * normal)
@@ -98,11 +59,13 @@ def field_tasks(
     settings: ControlParameters,
     mode: Mode,
     state: tuple[Array, Array],
-    start_time: float,
     elapsed: float,
     start_posture: Array,
 ) -> list[AccelerationTask]:
     """Tracking and null space of every arm, and the synchronisation of two before the impact.
+
+    Tracking (19), (33), (37) is J ddq + J' dq = a_t. One joint is held by (21), and by (36) with its damping scaled by
+    gamma.
 
     Args:
         reference: After its `advance` of this cycle.
@@ -110,15 +73,15 @@ def field_tasks(
         settings: Gains.
         mode: ANTE, INTERIM or POST.
         state: Joint positions (n,) and velocities (n,) of all arms, rad and rad/s.
-        start_time: Of the motion, s.
-        elapsed: Time since then, s.
+        elapsed: Time since the start of the motion, s.
         start_posture: (n,) Joint positions at the start, rad.
     """
     (q, dq), tasks = state, []
     # What is wanted begins with the field: a step of the acceleration at the start would look like an impact.
     begun = smoothstep(elapsed, 0.0, reference.field.start_ramp)[0] if mode is Mode.ANTE else 1.0
     for index, (arm, own) in enumerate(zip(arms, reference.field.arms, strict=True)):
-        tasks.append(tracking_task(arm, reference.target_acceleration[index], settings.track_weight))
+        target = reference.target_acceleration[index] - arm.drift
+        tasks.append(AccelerationTask(arm.jacobian, target, settings.track_weight, arm.joints))
         joint = own.null_space_joint
         if joint >= 0:
             damping = reference.blend if mode is Mode.INTERIM else 1.0
@@ -128,12 +91,13 @@ def field_tasks(
             # What an impact left is zero before it.
             away, rate, feedforward = reference.settling.left[index, :, 3].tolist()
             wanted = start + begun * (own.null_space_position - start) + away
-            moving = q[column], dq[column] - rate
-            tasks.append(null_space_task(arm, joint, wanted, *moving, stiffness, damping, weight, feedforward))
+            spring = stiffness * (wanted - q[column])
+            target = feedforward + spring - 2.0 * damping * math.sqrt(stiffness) * (dq[column] - rate)
+            tasks.append(AccelerationTask(arm.joint_rows[joint : joint + 1], np.array([target]), weight, arm.joints))
     if mode is Mode.ANTE and len(arms) == 2:
         first, second = arms
         normal, centre = reference.field.arms[0].normal, reference.object_position
         weight = settings.sync_weight * begun
-        moving_object = begun * reference.field.velocity_at(start_time + elapsed)
+        moving_object = begun * reference.field.object_velocity
         tasks += synchronisation_tasks((first, second), centre, normal, settings.sync_stiffness, weight, moving_object)
     return tasks

@@ -4,7 +4,7 @@ import pytest
 
 from impact_aware.control import qp
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.tasks import mirrored, null_space_task, synchronisation_tasks, tracking_task
+from impact_aware.control.tasks import mirrored, synchronisation_tasks
 from impact_aware.control.tracking_kernels import add_wrench_acceleration
 
 SEED = 5
@@ -54,49 +54,6 @@ def test_a_wrench_is_worth_the_acceleration_that_it_would_give_the_free_arm(robo
     np.testing.assert_allclose(found, arm.jacobian @ free, atol=ROUNDING)
 
 
-def test_tracking_is_met_by_the_accelerations_that_give_the_target(robot):
-    arm = ControlledArm(robot)
-    target = np.array([1.0, -2.0, 0.5, 3.0, 0.0, -1.0])
-    task = tracking_task(arm, target, 1.0)
-    ddq = np.linalg.lstsq(task.jacobian, task.target, rcond=None)[0]
-    np.testing.assert_allclose(arm.jacobian @ ddq + arm.drift, target, atol=ROUNDING)
-
-
-@pytest.mark.parametrize(("blend", "damping"), [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)])
-def test_the_null_space_task_is_a_spring_whose_damper_fades_in(robot, blend, damping):
-    arm = ControlledArm(robot)
-    q, dq = np.full(7, 0.1), np.full(7, 0.3)
-    task = null_space_task(arm, 2, 0.4, q[2], dq[2], 250.0, blend, 1.0)
-    assert task.target[0] == pytest.approx(250.0 * 0.3 - damping * 2.0 * np.sqrt(250.0) * 0.3)
-    np.testing.assert_array_equal(task.jacobian, np.eye(7)[2:3])
-
-
-def test_mirroring_twice_gives_the_vector_back():
-    generator = np.random.default_rng(SEED)
-    for _ in range(20):
-        normal = generator.normal(size=3)
-        normal /= np.linalg.norm(normal)
-        vector = generator.normal(size=3)
-        np.testing.assert_allclose(mirrored(mirrored(vector, normal), normal), vector, atol=1e-14)
-        assert mirrored(vector, normal) @ normal == pytest.approx(-vector @ normal)
-
-
-def test_synchronisation_fades_as_the_tools_become_mirror_images(robot):
-    left = ControlledArm(robot, pin.SE3(np.eye(3), np.array([0.0, 0.5, 0.0])))
-    right = ControlledArm(robot, pin.SE3(np.eye(3), np.array([0.0, -0.5, 0.0])), robot.n)
-    centre, normal = np.array([left.position[0], 0.0, left.position[2]]), np.array([0.0, 1.0, 0.0])
-    tasks = synchronisation_tasks((left, right), centre, normal, 10.0, 1.0, np.zeros(3))
-    assert all(task.weight == pytest.approx(0.0, abs=1e-12) for task in tasks)
-    assert tasks[1].joints == slice(7, 14)
-    off_centre = synchronisation_tasks(
-        (left, right), centre + np.array([0.0, 0.05, 0.0]), normal, 10.0, 1.0, np.zeros(3)
-    )
-    # The image is 0.1 m beyond the left tool along the normal, and so it is for the right one; both at rest.
-    for arm, task in zip((left, right), off_centre, strict=True):
-        assert task.weight == pytest.approx(0.1)
-        np.testing.assert_allclose(task.target, 10.0 * 0.1 * normal - arm.drift[:3], atol=1e-12)
-
-
 def test_each_tool_is_drawn_to_the_mirror_image_of_the_other(robot):
     """Eqs. (22)-(26) written out for each arm by itself, at random states."""
     generator = np.random.default_rng(SEED)
@@ -121,8 +78,8 @@ def test_tasks_are_put_together_with_their_weights_and_arms_stay_apart(robot):
     """H = sum of w J^T J and g = -sum of w J^T b, each in the block of its arm."""
     arms = ControlledArm(robot), ControlledArm(robot, first_joint=7)
     tasks = [
-        tracking_task(arms[1], np.arange(6.0), 4.0),
-        null_space_task(arms[0], 2, 0.3, robot.home[2], robot.home[2], 9.0, 1.0, 0.5),
+        qp.AccelerationTask(arms[1].jacobian, np.arange(6.0), 4.0, arms[1].joints),
+        qp.AccelerationTask(np.eye(7)[2:3], np.array([-2.7]), 0.5, arms[0].joints),
     ]
     program = qp.ProgramBuilder(14, 1e-3).build(tasks, np.zeros((6, 14)), np.eye(14))
     wanted = 1e-3 * np.eye(14)

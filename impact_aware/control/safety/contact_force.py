@@ -20,6 +20,9 @@ from impact_aware.arrays import Array
 from impact_aware.compiled import MATRIX, NOTHING, NUMBER, VECTOR, WRITTEN_VECTOR, compiled
 from impact_aware.control.arm import ControlledArm
 
+TIME_CONSTANT = 0.05
+"""1/K, s."""
+
 REGULARISATION = 1e-4
 """Of the least-squares force, m^2: bounds it where the tool can't be moved in some direction."""
 
@@ -31,15 +34,14 @@ class ContactForceObserver:
         external_torque: (n,) Estimate of the external joint torque, N m.
     """
 
-    def __init__(self, arm: ControlledArm, period: float = 0.001, time_constant: float = 0.05) -> None:
+    def __init__(self, arm: ControlledArm, period: float = 0.001) -> None:
         """Prepare.
 
         Args:
             arm: As the controller refreshes it.
             period: Time between two states, s.
-            time_constant: 1/K, s.
         """
-        self._arm, self._gain = arm, 1.0 / time_constant
+        self._arm, self._gain = arm, 1.0 / TIME_CONSTANT
         self._longest = 10.0 * period
         self._model, self._data = arm.robot.model, arm.robot.model.createData()
         self._armature = arm.unmeasured_inertia
