@@ -17,9 +17,16 @@ from scipy.optimize import least_squares
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.polynomial import select
+from impact_aware.estimation.polynomial import check_window, select
 from impact_aware.estimation.result import BranchFit
 from impact_aware.estimation.standard_error import autocovariance, variance_of_sum
+
+FREQUENCIES = (3.0, 150.0)
+"""Smallest and largest damped frequency, Hz. Below one period per window an oscillation can't be distinguished from the
+affine motion; the smallest is raised to that."""
+
+DECAYS = (0.01, 400.0)
+"""Smallest and largest decay rate, 1/s."""
 
 # Position, velocity and acceleration of the affine part.
 _AFFINE = 3
@@ -33,39 +40,28 @@ class OscillationEstimator:
         modes: Number of oscillations, >= 1.
         window: Length of the window after the impact, s; 150 ms in Aouaj 2021 and Aouaj thesis, about three periods
             there.
-        skip: Time left out just after the impact, s.
         shared: One frequency and decay rate per mode for all directions (Aouaj 2021, below eq. 7); else each has its
             own.
-        frequency_range: Smallest and largest damped frequency, Hz. Below one period per window an oscillation can't be
-            distinguished from the affine motion; the smallest is raised to that.
-        decay_range: Smallest and largest decay rate, 1/s.
     """
 
     modes: int = 1
     window: float = 0.150
-    skip: float = 0.0
     shared: bool = True
-    frequency_range: tuple[float, float] = (3.0, 150.0)
-    decay_range: tuple[float, float] = (0.01, 400.0)
 
     def __post_init__(self) -> None:
         """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         if self.modes < 1:
             raise InvalidInputError("modes", self.modes, "an integer >= 1")
-        if not (np.isfinite(self.window) and self.skip >= 0.0 and self.window > self.skip):
-            raise InvalidInputError("window", f"{self.window} s, skip {self.skip} s", "0 <= skip < window")
-        for name, (low, high) in (("frequency_range", self.frequency_range), ("decay_range", self.decay_range)):
-            if not 0.0 < low < high:
-                raise InvalidInputError(name, (low, high), "0 < smallest < largest")
+        check_window(self.window)
 
     def fit(self, times: Array, positions: Array) -> BranchFit:
-        """Fit the samples with `skip <= time <= window`; see `Estimator.fit`.
+        """Fit the samples with `0 <= time <= window`; see `Estimator.fit`.
 
         Raises:
             InvalidInputError: Fewer samples in the window than parameters plus two.
         """
         least = _AFFINE + 4 * self.modes + 2
-        times, positions = select(times, positions, self.skip, self.window, least)
+        times, positions = select(times, positions, 0.0, self.window, least)
         if self.shared or positions.shape[1] == 1:
             return self._fit_shared(times, positions)
         return _side_by_side([self._fit_shared(times, positions[:, [joint]]) for joint in range(positions.shape[1])])
@@ -74,13 +70,10 @@ class OscillationEstimator:
         """Bounds (2,) of frequency, rad/s, and decay rate, 1/s, for one mode, given the sampling."""
         span = float(times[-1] - times[0])
         step = span / (times.size - 1)
-        low = max(self.frequency_range[0], 1.0 / span)
+        low = max(FREQUENCIES[0], 1.0 / span)
         # Four samples per period, below which a sampled oscillation aliases with noise.
-        high = max(min(self.frequency_range[1], 0.25 / step), 1.1 * low)
-        return (
-            np.array([2.0 * np.pi * low, self.decay_range[0]]),
-            np.array([2.0 * np.pi * high, self.decay_range[1]]),
-        )
+        high = max(min(FREQUENCIES[1], 0.25 / step), 1.1 * low)
+        return np.array([2.0 * np.pi * low, DECAYS[0]]), np.array([2.0 * np.pi * high, DECAYS[1]])
 
     def _fit_shared(self, times: Array, positions: Array) -> BranchFit:
         low, high = self.bounds(times)

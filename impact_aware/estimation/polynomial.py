@@ -22,27 +22,30 @@ class PolynomialEstimator:
     Attributes:
         window: Length of the window after the impact, s.
         order: Order of the polynomial in position.
-        skip: Time left out just after the impact, s, in which the contact still acts.
     """
 
     window: float = 0.100
     order: int = 3
-    skip: float = 0.0
 
     def __post_init__(self) -> None:
         """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
-        if not (np.isfinite(self.window) and self.skip >= 0.0 and self.window > self.skip):
-            raise InvalidInputError("window", f"{self.window} s, skip {self.skip} s", "0 <= skip < window")
+        check_window(self.window)
         if self.order < 1:
             raise InvalidInputError("order", self.order, "an integer >= 1")
 
     def fit(self, times: Array, positions: Array) -> BranchFit:
-        """Fit the samples with `skip <= time <= window`; see `Estimator.fit`.
+        """Fit the samples with `0 <= time <= window`; see `Estimator.fit`.
 
         Raises:
             InvalidInputError: Fewer samples in the window than parameters plus two.
         """
-        return fit_polynomial(*select(times, positions, self.skip, self.window, self.order + 3), self.order)
+        return fit_polynomial(*select(times, positions, 0.0, self.window, self.order + 3), self.order)
+
+
+def check_window(window: float) -> None:
+    """Refuse a window, s, that has no length."""
+    if not (np.isfinite(window) and window > 0.0):
+        raise InvalidInputError("window", f"{window} s", "a length > 0 s")
 
 
 def select(times: Array, positions: Array, start: float, end: float, least: int) -> tuple[Array, Array]:

@@ -16,6 +16,10 @@ from impact_aware.estimation.result import BranchFit
 class Estimator(Protocol):
     """Fits the branch after the impact."""
 
+    @property
+    def window(self) -> float:
+        """Length of the window after the impact that is used, s."""
+
     def fit(self, times: NDArray[np.float64], positions: NDArray[np.float64]) -> BranchFit:
         """Fit positions (k, n) at times (k,) since the impact, s, increasing."""
 

@@ -12,7 +12,6 @@ from impact_aware.detection import (
     make_detector,
 )
 from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, surface_at
-from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
@@ -124,23 +123,3 @@ def test_flexible_arm_comes_off_and_back(seed):
     # The links turn around before the surfaces part: the stated time is some milliseconds early.
     assert off[0] - 6e-3 < losses[0].time < off[0] + 1e-3
     assert losses[0].time_detected < off[0] + 0.010
-
-
-def event(time, jump, position=None):
-    jacobian = ROBOT.frame_jacobian(ROBOT.home)[:3]
-    after = np.linalg.pinv(jacobian) @ np.array([0.0, 0.0, jump - 0.2])
-    before = np.linalg.pinv(jacobian) @ np.array([0.0, 0.0, -0.2])
-    zeros = np.zeros(ROBOT.n)
-    return ImpactEvent(time, time + 2e-3, 3e-4, "test", 0, ROBOT.home, before, after, zeros, 1.0)
-
-
-def test_second_impact_of_the_same_contact_tells_of_the_loss_before_it():
-    bounce = BounceDetector(ROBOT)
-    bounce.begin(event(1.0, 0.2), UP)
-    assert bounce.judge(event(1.1, -0.1)) is None
-    assert bounce.judge(event(1.1, 0.01)) is None
-    loss = bounce.judge(event(1.1, 0.1))
-    assert loss.reason == "second impact"
-    assert loss.time == pytest.approx(1.05)
-    assert loss.time_std == pytest.approx(0.1 / np.sqrt(12.0))
-    assert not bounce.watching

@@ -13,7 +13,6 @@ from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error, relative_error, relative_error_of_sum
 from impact_aware.estimation.online import OnlineEstimation
 from impact_aware.estimation.polynomial import fit_polynomial
-from impact_aware.estimation.standard_error import variance_of_sum
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.robot import RobotModel
 
@@ -54,13 +53,6 @@ def test_polynomial_gives_velocity_acceleration_and_white_error():
     assert np.mean(errors) == pytest.approx(expected, rel=0.25)
 
 
-def test_variance_of_a_sum_counts_each_neighbour_twice():
-    weights, covariance = np.array([1.0, 2.0, -1.0, 3.0]), np.array([5.0, 0.5, 0.2])
-    # 5 (1 + 4 + 1 + 9) + 2 (0.5 (2 - 2 - 3) + 0.2 (-1 + 6)).
-    assert variance_of_sum(weights, covariance) == pytest.approx(75.0)
-    assert variance_of_sum(np.abs(weights), covariance) == pytest.approx(75.0 + 2.0 * (0.5 * 7.0 + 0.2 * 7.0))
-
-
 def test_time_error_reaches_both_velocities_through_their_slopes():
     since = TIMES - 0.2
     positions = np.where(since < 0.0, 0.4 * since - 1.5 * since**2, -0.1 * since + 2.0 * since**2)
@@ -98,7 +90,7 @@ def test_samples_from_the_next_impact_on_are_not_used():
 def test_online_estimation_passes_the_time_error_on_and_ends_at_the_next_impact():
     since = TIMES - 0.1
     positions = np.where(since < 0, 0.4 * since, -0.1 * since + 2.0 * since**2)
-    online = OnlineEstimation(1, "parabola")
+    online = OnlineEstimation(1)
     found = []
     for time, position in zip(TIMES, positions, strict=True):
         online.add(float(time), np.array([position]))

@@ -46,10 +46,6 @@ def test_a_damped_oscillation_that_spoils_the_cubic_does_little_to_the_others(me
     assert worst < 0.02
 
 
-def test_the_default_has_a_name():
-    assert estimate(TIMES, recording(), IMPACT).method == DEFAULT_ESTIMATOR
-
-
 @pytest.mark.parametrize("method", ["parabola", "one_mode_each", "both_sides"])
 def test_late_impact_times_up_to_five_milliseconds_do_little(method):
     positions = recording(noise=1e-5, amplitude=0.05)
@@ -72,22 +68,6 @@ def test_estimates_do_not_depend_on_the_clock_or_the_zero_and_scale_with_the_uni
     # Times of order 100 s are rounded to 1e-14 s, positions of order 10 to 1e-15, over a window of 0.1 s.
     np.testing.assert_allclose(moved.velocity_after, scale * plain.velocity_after, atol=1e-9 * scale + 1e-10)
     np.testing.assert_allclose(moved.standard_error, scale * plain.standard_error, rtol=1e-6, atol=1e-10)
-
-
-def test_impact_time_error_enters_through_the_slope():
-    positions = recording() + (0.5 * 4.0 * np.clip(TIMES - IMPACT, 0, None) ** 2)[:, None]
-    sure = estimate(TIMES, positions, IMPACT, method="parabola")
-    unsure = estimate(TIMES, positions, IMPACT, method="parabola", impact_time_error=2e-3)
-    # 4 rad/s^2 times 2 ms.
-    np.testing.assert_allclose(unsure.standard_error, np.hypot(sure.standard_error, 8e-3), rtol=1e-6)
-
-
-def test_the_next_impact_ends_the_window():
-    positions = recording()
-    positions[TIMES >= 0.3] += 1.0
-    found = estimate(TIMES, positions, IMPACT, until=0.3, method="cubic")
-    np.testing.assert_allclose(found.velocity_after, AFTER, atol=1e-8)
-    assert found.window[1] < 0.3
 
 
 @pytest.mark.parametrize("method", ESTIMATORS)

@@ -96,9 +96,7 @@ def test_a_constant_position_gives_zero_velocity():
     np.testing.assert_allclose(fit.velocity, 0.0, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "options", [{"modes": 0}, {"window": 0.0}, {"frequency_range": (5.0, 1.0)}, {"decay_range": (0.0, 1.0)}]
-)
+@pytest.mark.parametrize("options", [{"modes": 0}, {"window": 0.0}])
 def test_impossible_settings_are_refused(options):
     with pytest.raises(InvalidInputError):
         OscillationEstimator(**options)
