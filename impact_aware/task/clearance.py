@@ -91,8 +91,7 @@ def check_clearance(
     Raises:
         InvalidInputError: Two bodies come closer than `CLEARANCE`, or the tool begins within the object.
     """
-    arms = _arms(field, robots, bases)
-    _refuse_closest(field, _approaches(field, arms, _motion(field, arms, postures)))
+    _refuse_closest(field, approaches(field, robots, bases, postures))
 
 
 def check_postures(

@@ -77,8 +77,8 @@ class Touches:
         """Nobody has touched yet; `weighed` as for `predict_last_touch`."""
         self._state_before, self._weighed = state_before, weighed
         self._first: dict[int, Touch] = {}
-        self._told: LastTouch | None = None
-        self._asked = False
+        self._found: LastTouch | None = None
+        self._computed = False
 
     def take(self, arm: int, touch: Touch) -> None:
         """An arm has touched; one that comes back to the object has not hit it anew."""
@@ -86,9 +86,9 @@ class Touches:
 
     def last_touch(self, task: Task, robots: Sequence[RobotModel], field: ReferenceField) -> LastTouch | None:
         """What the last touch does; None before it, and where it can't be told or can't be true."""
-        if self._asked or len(self._first) < len(robots):
-            return self._told
-        self._asked = True
+        if self._computed or len(self._first) < len(robots):
+            return self._found
+        self._computed = True
         touches = [self._first[arm] for arm in range(len(robots))]
         times = [touch.time for touch in touches]
         first, present = int(np.argmin(times)), None
@@ -96,12 +96,12 @@ class Touches:
             present = self._state_before(first, max(times))
         fastest, field = field.fastest_after, field.advanced(min(times))
         try:
-            told = predict_last_touch(task, robots, field, touches, present, weighed=self._weighed)
+            found = predict_last_touch(task, robots, field, touches, present, weighed=self._weighed)
         except ImpactAwareError:
             # A state that can't be: the impact counts, and nothing is known of its last touch.
             return None
-        self._told = told if told is not None and np.abs(told.object_velocity).max() <= fastest else None
-        return self._told
+        self._found = found if found is not None and np.abs(found.object_velocity).max() <= fastest else None
+        return self._found
 
 
 class LastTouch(NamedTuple):

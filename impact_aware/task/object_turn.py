@@ -45,11 +45,6 @@ class ObjectTurn:
         self._mean = None
 
     @property
-    def latest(self) -> Array:
-        """(3, 3) The last orientation, called by those of its equal names that are nearest to the ones before."""
-        return self._seen[-1][1] if self._seen else np.eye(3)
-
-    @property
     def rotation(self) -> Array:
         """(3, 3) The mean, upright where it nearly is; the identity where nothing was seen."""
         if self._mean is None:

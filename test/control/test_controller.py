@@ -78,12 +78,6 @@ def test_the_motion_starts_without_a_jerk(robot, begun):
     assert max(np.abs(np.diff(norms))) < 0.03
 
 
-def test_the_first_command_holds_the_arm_against_gravity(robot, begun):
-    controller, q, dq = begun()
-    command = controller.cycle(0.0, q, dq)
-    np.testing.assert_allclose(command.effort, robot.gravity(q), atol=1e-2)
-
-
 def test_impact_leads_through_the_interim_mode_to_the_post_impact_mode(robot, task, field, begun):
     controller, _, _ = begun()
     q, dq = contact_state(robot, task, field)
@@ -96,22 +90,6 @@ def test_impact_leads_through_the_interim_mode_to_the_post_impact_mode(robot, ta
     assert after.blend == 1.0
     assert controller.field.event_sequence == 4
     assert not controller.notify_impact(1.1, 1.1, PREDICTION)
-
-
-def test_gamma_zero_is_the_ante_impact_task_without_velocity_feedback(robot, task, field, begun):
-    controller, _, _ = begun()
-    q, dq = contact_state(robot, task, field)
-    controller.cycle(0.9, q, dq)
-    controller.notify_impact(0.902, 0.902, PREDICTION)
-    command = controller.cycle(0.902, q, dq)
-    assert command.blend == 0.0
-    arm = controller.arms[0]
-    _, feedforward = field.ante_impact().evaluate(arm.position, arm.rotation)
-    # Position feedback is zero where contact is entered; the orientation is as desired up to the inverse kinematics.
-    np.testing.assert_allclose(command.target_acceleration[0], feedforward, atol=1e-4)
-    # Even a velocity that has jumped leaves the target alone.
-    jumped = controller.cycle(0.902, q, 0.4 * dq)
-    np.testing.assert_allclose(jumped.target_acceleration[0, :3], feedforward[:3], atol=0.03)
 
 
 def test_gamma_one_is_the_post_impact_task(robot, task, field, begun):
