@@ -61,7 +61,8 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     install_requires=REQUIRED,
-    extras_require={"completion": ["argcomplete"]},
+    # Without `test` naming pytest, `colcon test` would look for unittest's tests, and find none.
+    extras_require={"completion": ["argcomplete"], "test": ["hypothesis", "pytest"]},
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
     package_data={PACKAGE: ["py.typed"], f"{PACKAGE}.report": ["templates/*"]},
     data_files=[

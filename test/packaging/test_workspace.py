@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
-pytest.importorskip("colcon_core")
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def test_colcon_runs_pytest_on_files_that_exist() -> None:
+    """colcon takes pytest only where setup.py names it, and these arguments only by the names of its own settings."""
+    calls = [own for own in ast.walk(ast.parse((ROOT / "setup.py").read_text())) if isinstance(own, ast.keyword)]
+    [extras] = [ast.literal_eval(own.value) for own in calls if own.arg == "extras_require"]
+    assert "pytest" in extras["test"]
+    arguments = yaml.safe_load((ROOT / "colcon.pkg").read_text())["pytest_args"]
+    assert arguments[0] == "-m" and all((ROOT / path).exists() for path in arguments[2:])
+
+
 def test_the_readmes_line_finds_both_packages_and_the_third(tmp_path: Path) -> None:
+    pytest.importorskip("colcon_core")
     options = re.search(r"`colcon build (--base-paths [^`]+)`", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert options, "README.md names no line for a larger workspace"
     third = tmp_path / "src" / "third"

@@ -1,0 +1,172 @@
+"""Every launch file by the real `ros2 launch`, where it and this package are installed: parameters read, nodes killed.
+
+Run in a sourced workspace: `python -m pytest -v test/launch/test_real_launch.py`. Packages of others that are missing
+(robot_state_publisher, tf2_ros) are stood in for by a process that does nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import rclpy
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from launch_started import REAL, started
+from patience import patient
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosbags.highlevel import AnyReader
+from std_msgs.msg import String
+
+from impact_aware.bringup.domain import own_domain
+from impact_aware.errors import ImpactAwareError
+
+
+def missing() -> str:
+    """Why nothing can be launched here."""
+    if not REAL or shutil.which("ros2") is None:
+        return "launch, launch_ros and ros2cli are not installed"
+    try:
+        get_package_prefix("impact_aware")
+    except (LookupError, OSError, PackageNotFoundError):
+        return "no workspace with impact_aware is sourced"
+    return ""
+
+
+pytestmark = [pytest.mark.launch, pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+FOREIGN = ("robot_state_publisher", "tf2_ros")
+HARDWARE = ("", "franka", "kinova", "kuka_fri", "ros2_control", "ur", "ur_torques")
+CASES = [
+    (file, {"hardware": hardware, "namespace": space, **more})
+    for file, more in (("single_arm", {"robot": "kuka_lwr4"}), ("dual_arm", {}))
+    for hardware in HARDWARE
+    for space in ("", "cell")
+]
+CASES = [(file, words | {"control": "true"}) for file, words in CASES] + [
+    *((file, {"simulation": "true", "control": "true", "namespace": "cell"}) for file in ("single_arm", "dual_arm")),
+    *(("watch", {"namespace": space}) for space in ("", "cell")),
+]
+
+
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    """A node of a domain of its own, in which what is launched is too."""
+    for package in FOREIGN:
+        with contextlib.suppress(LookupError):
+            get_package_prefix(package)
+            continue
+        index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
+        index.mkdir(parents=True, exist_ok=True)
+        (index / package).touch()
+        for name in (package, "static_transform_publisher"):
+            script = tmp_path / "lib" / package / name
+            script.parent.mkdir(parents=True, exist_ok=True)
+            script.write_text("#!/bin/sh\nexec sleep 600\n")
+            script.chmod(0o755)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{os.environ['AMENT_PREFIX_PATH']}{os.pathsep}{tmp_path}")
+    with own_domain() as domain:
+        monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+        rclpy.init(domain_id=domain)
+        node = Node("onlooker")
+        yield node
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+@contextlib.contextmanager
+def launched(file: str, words: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`ros2 launch` in a process group of its own, which ends with the block."""
+    command = ["ros2", "launch", "impact_aware", f"{file}.launch.py"]
+    command += [f"{name}:={value}" for name, value in words.items() if value]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def until(condition: Callable[[], object], what: str, log: Path) -> None:
+    deadline = time.monotonic() + patient(60.0)
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}:\n{log.read_text()[-3000:]}"
+        time.sleep(0.1)
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+NAMES = ["-".join((file, *(f"{name}={value}" for name, value in words.items() if value))) for file, words in CASES]
+
+
+@pytest.mark.parametrize(("file", "words"), CASES, ids=NAMES)
+def test_nodes_come_show_their_parameters_and_die_alone(
+    file: str, words: dict[str, str], graph: Node, tmp_path: Path
+) -> None:
+    from ros2param.api import call_get_parameters, call_list_parameters
+
+    log = tmp_path / "launch.log"
+    try:
+        nodes = started(file, words)
+    except ImpactAwareError as refusal:
+        with launched(file, words, log) as process:
+            assert process.wait(patient(60.0)) == 1 and str(refusal) in log.read_text()
+        return
+    wanted = {node.full_name for node in nodes if node.package == "impact_aware"}
+
+    def there() -> set[str]:
+        return {f"{space.rstrip('/')}/{name}" for name, space in graph.get_node_names_and_namespaces()}
+
+    with launched(file, words, log) as process:
+        until(lambda: wanted <= there(), f"{sorted(wanted - there())} did not come", log)
+        for name in sorted(wanted):
+            answer = call_list_parameters(node=graph, node_name=name).result()
+            values = call_get_parameters(node=graph, node_name=name, parameter_names=answer.result.names).values
+            assert len(values) == len(answer.result.names) > 5 and all(value.type for value in values), name
+        for count, pid in enumerate(children(process.pid)[:-1], 1):
+            os.kill(pid, signal.SIGKILL)
+            until(lambda count=count: log.read_text().count("process has died") == count, f"{pid} was not missed", log)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(patient(30.0)) in (0, 1), log.read_text()[-3000:]
+        assert "Traceback" not in log.read_text(), log.read_text()[-3000:]
+
+
+def test_a_bag_of_the_suite_reaches_a_reader_that_came_late(graph: Node, tmp_path: Path) -> None:
+    log, bag = tmp_path / "launch.log", tmp_path / "bag"
+    with launched("single_arm", {"simulation": "true"}, log):
+        until(lambda: graph.count_publishers("/robot_description"), "no description", log)
+        recorder = subprocess.Popen(
+            [sys.executable, "-m", "impact_aware.bringup.start", "bag_recorder", "--ros-args", "-p", f"bag:={bag}"]
+        )
+        until(lambda: graph.count_subscribers("/robot_description") and bag.exists(), "no recorder", log)
+        time.sleep(3.0)
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(patient(30.0)) == 0
+    with AnyReader([bag]) as reader:
+        (own,) = [each for each in reader.connections if each.topic == "/robot_description"]
+        (profile,) = own.ext.offered_qos_profiles
+        data = next(raw for _, _, raw in reader.messages([own]))
+    assert b"<robot" in bytes(data)
+    # What `ros2 bag play` offers, before the reader is there.
+    offered = QoSProfile(depth=max(profile.depth, 1), durability=DurabilityPolicy(profile.durability.value))
+    graph.create_publisher(String, "/robot_description", offered).publish(bytes(data))
+    late: list[String] = []
+    graph.create_subscription(
+        String, "/robot_description", late.append, QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    )
+    deadline = time.monotonic() + patient(20.0)
+    while not late and time.monotonic() < deadline:
+        rclpy.spin_once(graph, timeout_sec=0.1)
+    assert late and late[0].data.startswith("<")
