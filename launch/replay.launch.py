@@ -30,7 +30,6 @@ STAY = 2.0
 TEXTS = {
     "bag": (None, "the recording: a folder, or an .mcap or .db3 file"),
     "rate": ("1.0", "seconds of the recording per second"),
-    "clock_rate": ("1000.0", "how often /clock is published, Hz"),
     "delay": ("3.0", "wait so long before the first message, until the nodes are there, s"),
     "start_offset": ("0.0", "seconds of the recording that are left out at its beginning"),
     "namespaces": ("", "arms to watch, separated by commas; empty: all that have joint_states"),
@@ -74,7 +73,6 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         text(context, "bag"),
         replay.topics,
         rate=number("rate", text(context, "rate")),
-        clock_rate=number("clock_rate", text(context, "clock_rate")),
         delay=number("delay", text(context, "delay")),
         start_offset=number("start_offset", text(context, "start_offset")),
         start_paused=switched_on(context, "start_paused"),

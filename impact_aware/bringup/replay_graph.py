@@ -22,6 +22,9 @@ PLAYED = (
 )  # fmt: skip
 """Last part of the topics that are played. Commands never are: a robot might listen."""
 
+CLOCK_RATE = 100.0
+"""How often `/clock` is published, Hz: as a simulation does, as each node with `use_sim_time` receives all of it."""
+
 WATCHING = ("impact_detector", "jump_predictor", "impact_markers")
 """Nodes that listen; what they say was recorded too, but is not played."""
 
@@ -104,14 +107,13 @@ def player_arguments(
     topics: Sequence[str],
     *,
     rate: float = 1.0,
-    clock_rate: float = 1000.0,
     start_paused: bool = False,
     loop: bool = False,
     delay: float = 0.0,
     start_offset: float = 0.0,
     qos_file: Path | str | None = None,
 ) -> list[str]:
-    """`ros2 bag play` of these topics at `rate` seconds of the recording per second, `/clock` at `clock_rate`, Hz.
+    """`ros2 bag play` of these topics at `rate` seconds of the recording per second, with `/clock`.
 
     It waits for `delay`, s, as nodes take time to find the player, and with `start_paused` for the space bar or the
     service `~/resume`; `loop` begins again at the end. The first `start_offset` seconds of the recording are left out.
@@ -120,11 +122,10 @@ def player_arguments(
     Raises:
         InvalidInputError: A rate, a delay or an offset out of its range.
     """
-    rates = (("rate", rate, 1e-3), ("clock_rate", clock_rate, 1.0))
-    for name, value, low in (*rates, ("delay", delay, 0.0), ("start_offset", start_offset, 0.0)):
+    for name, value, low in (("rate", rate, 1e-3), ("delay", delay, 0.0), ("start_offset", start_offset, 0.0)):
         if not low <= value < 1e6:
             raise InvalidInputError(name, value, f"a number from {low:g} to 1e6")
-    words = ["ros2", "bag", "play", str(path), "--clock", f"{clock_rate:g}", "--rate", f"{rate:g}"]
+    words = ["ros2", "bag", "play", str(path), "--clock", f"{CLOCK_RATE:g}", "--rate", f"{rate:g}"]
     words += ["--start-paused"] if start_paused else []
     words += ["--loop"] if loop else []
     words += ["--delay", f"{delay:g}"] if delay else []
@@ -136,7 +137,7 @@ def player_arguments(
 def player_qos(topics: Sequence[str]) -> dict[str, dict[str, Any]]:
     """How the player offers what is listened to: not every recording says how its topics were published.
 
-    States are reliable and deep, so that a busy machine loses none; a field is kept for those who come late.
+    States are reliable and deep, so that a busy machine loses none. Fields, tasks and static frames are latched.
     """
     profiles = {
         "joint_states": {"reliability": "reliable", "durability": "volatile", "history": "keep_last", "depth": 1000},
@@ -145,6 +146,7 @@ def player_qos(topics: Sequence[str]) -> dict[str, dict[str, Any]]:
         },
     }  # fmt: skip
     profiles["task"] = profiles["reference_field"]
+    profiles["tf_static"] = {**profiles["reference_field"], "depth": 100}
     last = {topic: topic.rpartition("/")[2] for topic in topics}
     return {topic: profiles[name] for topic, name in last.items() if name in profiles}
 

@@ -47,7 +47,7 @@ FOREIGN = ("robot_state_publisher", "tf2_ros")
 HARDWARE = ("", "franka", "kinova", "kuka_fri", "ros2_control", "ur", "ur_torques")
 CASES = [
     (file, {"hardware": hardware, "namespace": space, **more})
-    for file, more in (("single_arm", {"robot": "kuka_lwr4"}), ("dual_arm", {}))
+    for file, more in (("single_arm", {"robot": "panda"}), ("dual_arm", {}))
     for hardware in HARDWARE
     for space in ("", "cell")
 ]
@@ -98,7 +98,7 @@ def launched(file: str, words: dict[str, str], log: Path) -> Iterator[subprocess
 
 
 def until(condition: Callable[[], object], what: str, log: Path) -> None:
-    deadline = time.monotonic() + patient(60.0)
+    deadline = time.monotonic() + patient(20.0)
     while not condition():
         assert time.monotonic() < deadline, f"{what}:\n{log.read_text()[-3000:]}"
         time.sleep(0.1)
@@ -122,7 +122,7 @@ def test_nodes_come_show_their_parameters_and_die_alone(
         nodes = started(file, words)
     except ImpactAwareError as refusal:
         with launched(file, words, log) as process:
-            assert process.wait(patient(60.0)) == 1 and str(refusal) in log.read_text()
+            assert process.wait(patient(20.0)) == 1 and str(refusal) in log.read_text()
         return
     wanted = {node.full_name for node in nodes if node.package == "impact_aware"}
 

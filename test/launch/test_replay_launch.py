@@ -62,13 +62,13 @@ ARM = ("impact_detector", "jump_predictor", "impact_markers")
 def test_every_arm_is_watched_and_the_player_comes_last(bag: Path) -> None:
     from launch.actions import RegisterEventHandler, Shutdown, TimerAction
 
-    arguments = {"bag": str(bag), "rate": "0.5", "clock_rate": "500", "start_paused": "true", "loop": "true"}
+    arguments = {"bag": str(bag), "rate": "0.5", "start_offset": "2.5", "start_paused": "true", "loop": "true"}
     actions, context = evaluate("replay", arguments)
     words = words_of(player_of(actions), context)
     qos_file = words[words.index("--qos-profile-overrides-path") + 1]
     assert words == [
-        *("ros2", "bag", "play", str(bag), "--clock", "500", "--rate", "0.5", "--start-paused", "--loop"),
-        *("--delay", "3", "--qos-profile-overrides-path", qos_file),
+        *("ros2", "bag", "play", str(bag), "--clock", "100", "--rate", "0.5", "--start-paused", "--loop"),
+        *("--delay", "3", "--start-offset", "2.5", "--qos-profile-overrides-path", qos_file),
         *("--topics", "/left/joint_states", "/right/joint_states"),
     ]
     reliable = {"reliability": "reliable", "durability": "volatile", "history": "keep_last", "depth": 1000}
@@ -167,7 +167,7 @@ def test_a_single_arm_is_seen_in_its_base_frame_by_the_robot_with_the_recorded_j
     [
         ({"rate": "fast"}, "rate: got 'fast', expected a number"),
         ({"rate": "0"}, "rate: got 0.0"),
-        ({"clock_rate": "0.5"}, "clock_rate: got 0.5"),
+        ({"start_offset": "-0.5"}, "start_offset: got -0.5"),
         ({"delay": "-1"}, "delay: got -1.0"),
         ({"namespaces": "left,middle"}, "namespaces: got 'middle'"),
         ({"bag": "/nowhere"}, "bag: got /nowhere, expected an existing recording"),
