@@ -41,7 +41,9 @@ def missing() -> str:
     return ""
 
 
-pytestmark = [pytest.mark.launch, pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+if reason := missing():
+    pytest.skip(reason, allow_module_level=True)
+pytestmark = [pytest.mark.launch, pytest.mark.slow]
 
 FOREIGN = ("robot_state_publisher", "tf2_ros")
 HARDWARE = ("", "franka", "kinova", "kuka_fri", "ros2_control", "ur", "ur_torques")
