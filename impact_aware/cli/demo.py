@@ -63,9 +63,11 @@ class DemoOptions(Options):
     """The task, the plant and how the nodes run."""
 
     task: str = described(..., "task", choices=tuple(TASKS), positional=True)
-    robot: str | None = described(None, "robot profile of a single arm", absent="panda")
+    robot: str | None = described(
+        None, "profile of a single arm, by name or file", metavar="NAME_OR_FILE", absent="panda"
+    )
     task_file: str | None = described(
-        None, "a task for as many arms, by name or file", metavar="FILE", absent="the one of TASK"
+        None, "a task for as many arms, by name or file", metavar="NAME_OR_FILE", absent="the one of TASK"
     )
     plant: str = described(
         PLANTS[0], "joints with elasticity, motors, friction and torque loop, or rigid ones", choices=PLANTS
@@ -241,7 +243,8 @@ def _check_reach(name: str, robot: str) -> None:
     try:
         make_field(task, robots)
     except InvalidInputError as error:
-        raise InvalidInputError("robot", robot, f"an arm that can do task {task.name}: {error}") from error
+        wanted = f"an arm that can do task {task.name}: {error}; a task for this arm goes to --task-file"
+        raise InvalidInputError("robot", robot, wanted) from error
 
 
 def command_to_type() -> str:

@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     if path is not None:
         keep(path, text)
         notes = [f"  note: {note}" for note in robot_notes(robot)]
+        if not args.tool_frame:
+            notes.insert(0, "  note: the tool is not known: describe it under `tool` in the profile")
         shown = "\n".join([f"written to {path}: {robot.n} joints, {robot.tool_frame} touches", *notes])
     written = None if path is None else str(path)
     show(args, {"name": name, "joints": list(robot.joint_names), "written": written, "profile": text}, shown)

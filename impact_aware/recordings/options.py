@@ -65,7 +65,10 @@ class AnalysisOptions(ContactOptions, ObjectOptions):
     surface: Path | None = described(None, "YAML of a plane: normal, friction, restitution")
     surface_frame: str | None = described(None, "TF frame whose z axis is the normal", metavar="FRAME")
     task: str | None = described(
-        None, "task of several arms that hit at once, by name or file", absent="the recorded one"
+        None,
+        "task of a palm, or of several arms that hit at once, by name or file",
+        metavar="NAME_OR_FILE",
+        absent="the recorded one",
     )
     method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
     inertia: str = described("M+B_theta", "inertia in the impact map", choices=INERTIA_CHOICES)

@@ -10,7 +10,7 @@ import pinocchio as pin
 from impact_aware.robot.model import RobotModel
 
 _TEXT = """\
-# {name}: a minimal profile, written from its URDF. What is commented out has the default that stands there.
+# {name}: a minimal profile, written from its URDF. Entries that are commented out show their defaults.
 name: {name}
 # A path, absolute or beside this file.
 urdf: {urdf}
@@ -18,18 +18,18 @@ urdf: {urdf}
 joints: {joints}
 base_frame: {base}
 # B_theta, kg m^2 per joint, link side: the inertia that the motors show behind gears and torque loop in an impact.
-# A URDF does not say it, and nobody publishes it for most arms. Zeros stand for "not known": predictions are then made
-# with M, the links alone, are called so, and jump too far by what the motors weigh, often by half. Better:
-#   impact-aware identify inertia RECORDINGS --robot THIS_FILE, from recorded impacts (identify plan says which)
+# A URDF lacks it, and most manufacturers do not publish it. Zeros stand for "not known": predictions then use M, the
+# links alone, and their jumps are too large, often by half. Better:
+#   impact-aware identify inertia RECORDINGS --robot THIS_FILE, from recorded impacts (identify plan proposes them)
 #   the rotors' inertia times the gear ratio squared, for an arm without a torque loop
 #   a fifth of that for an arm with one (Rey Arias 2024, section II-A: a fourth to a sixth)
 apparent_motor_inertia: {zeros}
 # How far it may be off, as a share of it: 0.12 for a fifth where a fourth to a sixth is as likely, 0 where it is known.
 # apparent_motor_inertia_std: 0.0
-# Rotors' inertia times gear ratio squared, B_rho, kg m^2, where the manufacturer says it:
+# Rotors' inertia times gear ratio squared, B_rho, kg m^2, where the manufacturer publishes it:
 # motor_inertia: {zeros}
 # What touches: a spherical tip on one of the frames {frames}.
-# Without it the origin of {last} touches, which is hardly ever right; --contact-frame and --offset say it as well.
+# Without it the origin of {last} touches, which is hardly ever right; --contact-frame and --offset set it too.
 # tool:
 #   mount_frame: {last}
 #   frame: tool

@@ -142,6 +142,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     elapsed = (time - instant)[:, None]
     position = robot.home + elapsed * np.where(elapsed < 0.0, velocity, after)
     header = ["clock", *(f"q_{name}" for name in robot.joint_names)]
+    position = np.rad2deg(position) if content["degrees"] else position
     columns = np.column_stack([1e3 * time, np.round(position, 6)])
     np.savetxt(tmp_path / "trial.csv", columns, fmt="%.6f", delimiter=",", header=",".join(header), comments="")
     for number in range(1, 5):
