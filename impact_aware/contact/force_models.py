@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from scipy.special import lambertw
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import RESTITUTION
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError
 from impact_aware.ranges import NOT_NEGATIVE, POSITIVE, Range
 
 
@@ -332,33 +333,11 @@ def _at_largest(depth: Array, internal: ArrayLike) -> NDArray[np.bool_]:
     return depth >= np.asarray(internal, dtype=float) * (1.0 - 1e-6)
 
 
-FORCE_MODELS: dict[str, type[ContactForceModel]] = {
+FORCE_MODELS: dict[str, Callable[[float, float], ContactForceModel]] = {
     "kelvin_voigt": KelvinVoigt,
     "hunt_crossley": HuntCrossley,
     "exponential_hunt_crossley": ExponentialHuntCrossley,
     "viscoelastic": NonlinearViscoelastic,
     "maxwell": Maxwell,
-    "virtual_spring": VirtualSpring,
 }
-
-
-def make_force_model(name: str, **parameters: float) -> ContactForceModel:
-    """The model `name` with its parameters, for example `make_force_model("maxwell", stiffness=1e5, damping=50.0)`.
-
-    Raises:
-        UnknownNameError: No such model, or a parameter that it does not have.
-        InvalidInputError: A parameter out of range.
-    """
-    if name not in FORCE_MODELS:
-        raise UnknownNameError("contact-force model", name, tuple(FORCE_MODELS))
-    known = parameter_names(name)
-    for parameter in parameters:
-        if parameter not in known:
-            raise UnknownNameError(f"parameter of {name}", parameter, known)
-    return FORCE_MODELS[name](**parameters)
-
-
-def parameter_names(name: str) -> tuple[str, ...]:
-    """The parameters of the model `name`, in its constructor's order."""
-    model = FORCE_MODELS[name]
-    return tuple(field.name for field in dataclasses.fields(model) if field.init)  # type: ignore[arg-type]
+"""Models of a stiffness and a damping, by the names that identification takes."""

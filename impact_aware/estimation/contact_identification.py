@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.arrays import Array
-from impact_aware.contact.force_models import FORCE_MODELS, make_force_model, parameter_names
+from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation.confidence import Fit, Problem, fit_with_intervals
 from impact_aware.estimation.identification import UNDETERMINED, Identification
@@ -91,20 +91,19 @@ def identify_contact(
 
     Args:
         profiles: Measured impacts.
-        model: A contact-force model with the parameters `stiffness` and `damping`.
+        model: One of `FORCE_MODELS`.
         confidence: Of the intervals.
 
     Raises:
         InvalidInputError: No profile.
-        UnknownNameError: A model that does not exist or has other parameters.
+        UnknownNameError: A model that does not exist.
     """
-    fitting = tuple(name for name in FORCE_MODELS if {"stiffness", "damping"} <= set(parameter_names(name)))
-    if model not in fitting:
-        raise UnknownNameError("contact-force model", model, fitting)
+    if model not in FORCE_MODELS:
+        raise UnknownNameError("contact-force model", model, tuple(FORCE_MODELS))
     if not profiles:
         raise InvalidInputError("profiles", "none", "at least one force profile")
     data = _Sampled(profiles)
-    exponent = float(getattr(make_force_model(model, stiffness=1.0, damping=1.0), "exponent", 1.0))
+    exponent = float(getattr(FORCE_MODELS[model](1.0, 1.0), "exponent", 1.0))
     first = _first_guess(data, model, exponent)
     # In logarithms, since both parameters span orders of magnitude; the damping's zero is reached to 1e-4 of its guess.
     problem = Problem(
@@ -174,7 +173,7 @@ class _Sampled:
 
     def simulate(self, model: str, stiffness: float, damping: float) -> Array:
         """Forces (profiles, times) of the model, by Runge-Kutta's classical method; zero once the contact has ended."""
-        law = make_force_model(model, stiffness=stiffness, damping=damping)
+        law = FORCE_MODELS[model](stiffness, damping)
         state = np.stack([np.zeros_like(self.speeds), self.speeds, np.zeros_like(self.speeds)])
         step = float(self.time[1])
         forces = np.zeros((self.masses.size, self.time.size))

@@ -11,7 +11,7 @@ from rigid_trials import simulate_rigid_trials
 
 from impact_aware.cli.main import main
 from impact_aware.contact.box import homogeneous_box
-from impact_aware.contact.force_models import make_force_model
+from impact_aware.contact.force_models import NonlinearViscoelastic
 from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
@@ -49,7 +49,7 @@ def moving(trial, times, after=None, at=0.2):
 @pytest.fixture
 def profile(tmp_path):
     """A force profile of a viscoelastic hit, without noise, and the options that belong to it."""
-    course = central_impact(make_force_model("viscoelastic", stiffness=3e4, damping=4e5), 3.0, 0.12)
+    course = central_impact(NonlinearViscoelastic(3e4, 4e5), 3.0, 0.12)
     times = np.arange(-1e-3, 1.2 * course.time[-1], 4e-5)
     force = np.interp(times, course.time, course.force, left=0.0, right=0.0)
     return times, force, ("contact", tmp_path / "force.csv", "--effective-mass", 3, "--approach-speed", 0.12)

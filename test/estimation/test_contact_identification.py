@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from impact_aware.contact.force_models import make_force_model
+from impact_aware.contact.force_models import FORCE_MODELS, NonlinearViscoelastic
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation import ForceProfile, identify_contact
 from impact_aware.experiments.models.central_impact import central_impact
@@ -13,7 +13,7 @@ MASS = 3.0
 
 def profile(model, speed, noise=0.5, rate=25e3, seed=0, start=7.3, **parameters):
     """A force sensor's record, 25 kHz as in Wang 2021, that begins a little before the touch."""
-    course = central_impact(make_force_model(model, **parameters), MASS, speed)
+    course = central_impact(FORCE_MODELS[model](**parameters), MASS, speed)
     time = np.arange(-1e-3, 1.3 * course.time[-1], 1.0 / rate)
     force = np.interp(time, course.time, course.force, left=0.0, right=0.0)
     return ForceProfile(
@@ -68,7 +68,7 @@ def test_a_wrong_effective_mass_shows_in_the_impulse():
 
 def test_impulse_is_momentum():
     record = profile("viscoelastic", 0.1, noise=0.0, stiffness=3e4, damping=4e5)
-    course = central_impact(make_force_model("viscoelastic", stiffness=3e4, damping=4e5), MASS, 0.1)
+    course = central_impact(NonlinearViscoelastic(3e4, 4e5), MASS, 0.1)
     # Trapezoids of 40 us under a force that lasts 10 ms.
     assert record.impulse == pytest.approx(MASS * 0.1 * (1 + course.restitution), rel=1e-3)
     # First touch is at 7.3 s; a straight first rise finds it to a few samples.
