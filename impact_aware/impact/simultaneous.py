@@ -98,7 +98,7 @@ def predict_simultaneous(
         gaps: (m,) What contacts still have to close when the first one touches, m, see `solve_successive`: those of
             pads without restitution; None when all touch at once.
         time_constant: With which pads take the speed out of their contacts, s; matters with `gaps` only.
-        search: Whether to search for other velocities that obey the laws, which takes ten times as long.
+        search: Whether to search for other velocities that obey the laws, which takes tens of times as long.
 
     Raises:
         InvalidInputError: No contact, or gaps with restitution.
