@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,26 @@ class ImpactPrediction(NamedTuple):
     def jump(self) -> Array:
         """Velocity after minus before (n,), rad/s."""
         return self.velocity_after - self.velocity_before
+
+    def plot(self, axes: Any = None) -> Any:
+        """Bars of the joint velocities before and after, rad/s; joints are numbered from 1.
+
+        Args:
+            axes: Axes of matplotlib to draw into; default: the current ones.
+
+        Returns:
+            The axes.
+        """
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            axes = plt.gca()
+        joints = np.arange(1, len(self.velocity_after) + 1)
+        axes.bar(joints - 0.2, self.velocity_before, 0.38, label="before")
+        axes.bar(joints + 0.2, self.velocity_after, 0.38, label="predicted")
+        axes.set(xlabel="joint", ylabel="joint velocity, rad/s", xticks=joints)
+        axes.legend()
+        return axes
 
     @property
     def point(self) -> Array:

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pinocchio as pin
 import pytest
+from matplotlib.figure import Figure
 
 from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
@@ -278,3 +279,12 @@ def test_refuses_bad_input(robot):
         predict(robot, robot.home, np.zeros(7), contact, method="magic")
     with pytest.raises(UnknownNameError, match="inertia"):
         predict(robot, robot.home, np.zeros(7), contact, inertia="B")
+
+
+def test_the_plot_has_both_velocities_of_every_joint(robot):
+    contact = Contact("tool", np.array([0.0, 0.0, 1.0]), friction=0.3)
+    jump = predict(robot, robot.home, [0.0, 0.18, 0.0, -0.42, 0.0, 0.6, 0.0], contact)
+    before, after = jump.plot(Figure().add_subplot()).containers
+    assert [bar.get_height() for bar in before] == list(jump.velocity_before)
+    assert [bar.get_height() for bar in after] == list(jump.velocity_after)
+    assert [bar.get_x() + 0.5 * bar.get_width() for bar in after] == pytest.approx(np.arange(1, 8) + 0.2)
