@@ -52,8 +52,13 @@ def test_two_arms_in_random_order(suite, zygote, tmp_path) -> None:
     assert suite.diagnosed("sim_robot", "states") == "0"
     start(graph[0])
     suite.until(lambda: int(suite.diagnosed("sim_robot", "states") or 0) > 0, "the first state")
-    recorded = {entry.key.removeprefix("< ") for entry in states["/bag_recorder"].values}
-    assert set(TOPICS["dual_arm"]) - {f"/{side}/joint_states" for side in ("left", "right")} <= recorded
+    wanted = set(TOPICS["dual_arm"]) - {f"/{side}/joint_states" for side in ("left", "right")}
+
+    def recorded() -> set[str]:
+        report = states.get("/bag_recorder", DiagnosticStatus())
+        return {entry.key.removeprefix("< ") for entry in report.values}
+
+    suite.until(lambda: wanted <= recorded(), "the recorder's report with all topics")
     assert states.keys() == {f"/{spec.full_name}" for spec in graph}
     check_topics(suite)
     suite.until(lambda: int(suite.diagnosed("sim_robot", "states") or 0) > 3, "states")
