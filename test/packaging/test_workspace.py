@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_colcon_runs_pytest_on_files_that_exist() -> None:
-    """colcon takes pytest only where setup.py names it, and these arguments only by the names of its own settings."""
+    """colcon takes pytest only where setup.py names it, and these arguments only by the name of its own option."""
     calls = [own for own in ast.walk(ast.parse((ROOT / "setup.py").read_text())) if isinstance(own, ast.keyword)]
     [extras] = [ast.literal_eval(own.value) for own in calls if own.arg == "extras_require"]
     assert "pytest" in extras["test"]
-    arguments = yaml.safe_load((ROOT / "colcon.pkg").read_text())["pytest_args"]
+    arguments = yaml.safe_load((ROOT / "colcon.pkg").read_text())["pytest-args"]
     assert arguments[0] == "-m" and all((ROOT / path).exists() for path in arguments[2:])
 
 
