@@ -52,7 +52,7 @@ class NodeProcess:
             start_new_session=True,
             preexec_fn=end_with_parent,
         )
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._collect, daemon=True)
         if talk:
             self._reader.start()
@@ -60,17 +60,16 @@ class NodeProcess:
     def _collect(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self._lines.put(line.decode(errors="replace"))
+            try:
+                self._lines.put(json.loads(line))
+            except ValueError:
+                self._log_file.write(line)
 
     def read_lines(self) -> list[dict[str, Any]]:
-        """The JSON lines since the last call; anything else goes to the log."""
+        """The JSON lines since the last call; anything else is in the log."""
         found = []
         while not self._lines.empty():
-            line = self._lines.get()
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                self._log_file.write(line.encode())
+            found.append(self._lines.get())
         return found
 
     def write_line(self, line: str) -> None:

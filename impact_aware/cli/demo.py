@@ -82,11 +82,12 @@ class DemoOptions(Options):
         absent=f"1000; {FEWER:g} for two arms with --free-running where there are not more processors than arms",
     )  # fmt: skip
     displacement: Vector = described(
-        (0.0, 0.0, 0.0), "true position of the object relative to the task's, m, which only its poses show"
-    )
-    turn: float = described(0.0, "its rotation from there about the vertical, degrees", metavar="DEG")
+        (0.0, 0.0, 0.0), "true position of the object relative to the task's, which only its poses show",
+        within=Range(-10.0, 10.0, "m"),
+    )  # fmt: skip
+    turn: float = described(0.0, "its rotation from there about the vertical", within=Range(-180.0, 180.0, "deg"))
     belt: tuple[float, float] = described(
-        (0.0, 0.0), "velocity of a belt that carries it until a tool meets it, m/s", metavar="V"
+        (0.0, 0.0), "velocity of a belt that carries it until a tool meets it", within=Range(-1.0, 1.0, "m/s")
     )
     watch: bool = described(False, "show the scene in a window while it runs")
     seed: int = described(0, "seed of the plant's sensor noise", 0, MOST)

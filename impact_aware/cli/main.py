@@ -150,11 +150,10 @@ def _parsed(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namesp
     args, rest = parser.parse_known_args(argv)
     if rest and hasattr(args, "files") and not any(word.startswith("-") for word in rest):
         args.files = [*args.files, *map(Path, rest)]
-    elif rest and rest[0].startswith("-"):
-        command = " ".join(filter(None, (args.subcommand, getattr(args, "quantity", ""))))
-        raise ImpactAwareError(f"{rest[0]}: got an unknown option, expected one that {command} --help lists")
     elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        command = " ".join(filter(None, (args.subcommand, getattr(args, "quantity", ""))))
+        kind = "option, expected one that" if rest[0].startswith("-") else "argument, expected those that"
+        raise ImpactAwareError(f"{rest[0]}: got an unknown {kind} {command} --help lists")
     return args
 
 

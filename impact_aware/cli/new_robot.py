@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.urdf.is_file():
         raise InvalidInputError("urdf", str(args.urdf), "an existing URDF file")
     name = args.name or args.urdf.stem
-    if not name or "/" in name or name.startswith("."):
+    if "/" in name or name.startswith(".") or not name.isprintable():
         raise InvalidInputError("name", repr(name), "the name of a file without its ending")
     otherwise, joints = "the profile's joints name others", tuple(args.joints)
     robot = arm_of_urdf(args.urdf, otherwise, name=name, joint_names=joints, tool_frame=args.tool_frame)

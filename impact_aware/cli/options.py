@@ -53,6 +53,13 @@ def _number(word: str, read: Callable[[str], Any], allowed: Range, expected: str
     return value
 
 
+def _path(word: str) -> Path:
+    """Return the path, with the name of the current folder where a word such as `.` has none."""
+    if not word:
+        raise argparse.ArgumentTypeError("got '', expected a path")
+    return Path(word) if Path(word).name else Path(word).absolute()
+
+
 def _name(known: tuple[str, ...]) -> Callable[[str], str]:
     """Return the `type` of an argument that is one of these names."""
 
@@ -71,19 +78,20 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 
 
 class NumberParser(argparse.ArgumentParser):
-    """A parser whose arguments of type `float` and `int` are `real()` and `whole()`; a bad value is one line."""
+    """A parser whose arguments of type `float`, `int` and `Path` are checked; a bad value is one line."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         """Take what `ArgumentParser` takes."""
         super().__init__(*args, **settings)
         self.register("type", float, real())
         self.register("type", int, whole())
+        self.register("type", Path, _path)
         # argparse takes -1e-3, -inf and -nan for flags.
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
     def error(self, message: str) -> NoReturn:
         """Raise what an argument's value is refused with, which the command prints; end with the usage otherwise."""
-        if re.match(r"argument (--|[a-z])", message) and "invalid choice" not in message:
+        if re.match(r"argument \S", message) and "invalid choice" not in message:
             raise ImpactAwareError(message.removeprefix("argument "))
         wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice" in message else [""]
         super().error(one_line(message + _nearest(wrong, known)))
@@ -150,7 +158,7 @@ def _argument(field: dataclasses.Field[Any], kind: Any, absent: str) -> tuple[li
     elif Ellipsis in parts:
         how |= {"nargs": "*" if about["positional"] and default == () else "+"}
     elif len(parts) > 1:
-        how |= {"nargs": len(parts), "metavar": about["metavar"] or ("X", "Y", "Z")}
+        how |= {"nargs": len(parts), "metavar": about["metavar"] or ("X", "Y", "Z")[: len(parts)]}
     shown = absent or ("" if default in (None, "", (), ...) else _shown(default))
     text = [about["text"] + (f", {unit}" if unit else ""), span, f"default: {shown}" if shown else ""]
     how["help"] = "; ".join(filter(None, text)).replace("%", "%%")

@@ -85,7 +85,8 @@ class BodyOptions(Options):
         None, "roll, pitch and yaw of its axes, base frame, rad", metavar="RAD", absent="0 0 0"
     )
     object_inertia: Vector | None = described(
-        None, "Ixx Iyy Izz along its axes, kg m^2", metavar="I", absent="that of its shape with one density"
+        None, "Ixx Iyy Izz along its axes", metavar="I", within=Range(1e-15, 1e12, "kg m^2"),
+        absent="that of its shape with one density",
     )
     object_position: Vector | None = described(
         None, "centre of mass, m; needed with --states", absent="central behind the contact"

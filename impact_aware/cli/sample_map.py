@@ -19,7 +19,7 @@ from impact_aware.arrays import Array
 from impact_aware.cli.output import row, show
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
-from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.impact.sampled_map import LARGEST, ImpactMap
 from impact_aware.parameters import Options, described
 from impact_aware.ranges import Range
 from impact_aware.robot import INERTIA_CHOICES
@@ -35,7 +35,7 @@ class SamplingOptions(Options):
     task: str = described("hit_and_push", "task of one arm", metavar="NAME_OR_FILE")
     object: str | None = described(None, "another of the task's objects")
     half_width: float = described(0.05, "half width of the square of positions, m", metavar="M")
-    count: int = described(5, "positions per side", 2, 200)
+    count: int = described(5, "positions per side", 2, int((LARGEST / 2) ** 0.25))
     shape: float = described(0.5, "shape of the basis functions", within=Range(1e-9, 1000.0))
     method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
     inertia: str = described("M+B_theta", "inertia in the impact map", choices=INERTIA_CHOICES)

@@ -27,8 +27,8 @@ RESTITUTION = Range(0.0, 1.0)
 RADIUS = Range(0.0, 10.0, "m")
 """Of a spherical tip, and half edges of a palm."""
 
-OBJECT_MASS = Range(0.0, 1e12, "kg", open_below=True)
-"""Of an object that is hit; from there on it is a fixed surface to double precision."""
+OBJECT_MASS = Range(1e-9, 1e12, "kg")
+"""Of an object that is hit; beyond them it is nothing, or a fixed surface, to double precision."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,9 +72,11 @@ def file_options(recording: Path) -> FileOptions | None:
     Raises:
         InvalidInputError: An entry that is not known, of another kind or out of range.
     """
-    path = recording.with_name(recording.name + ENDING)
+    # A path such as `.` has no name of its own.
+    recording = recording.absolute()
+    path = Path(f"{recording}{ENDING}")
     if not path.is_file():
-        path = recording.with_name(recording.name.split(".")[0] + ENDING)
+        path = recording.parent / (recording.name.split(".")[0] + ENDING)
     if not path.is_file() or recording.name.endswith(ENDING):
         return None
     own = from_mapping(_Recording, path.name, read_mapping("options", path))

@@ -14,6 +14,7 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector
 from impact_aware.detection.input_monitor import RATE_TOLERANCE, SLOWEST
+from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.unexplained_jump import held_up
 from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.candidate import SIZE, Candidate
@@ -22,6 +23,7 @@ from impact_aware.recordings.kink_finder import MARGIN, PIECE, KinkFinder
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import effort_kind_of
+from impact_aware.tables.options import RATE
 
 BEFORE, AFTER = 0.25, 0.35
 """Time kept before and after an impact, s."""
@@ -37,6 +39,9 @@ FIRST_SAMPLES = 200
 
 NOMINAL_PERIOD, NOMINAL_TOLERANCE = 1e-3, 0.05
 """A source within this share of 1 kHz is taken for 1 kHz, as the live detector does."""
+
+SHORTEST_PERIOD = 1.0 / RATE.high
+"""Sampling period that is read, s; filters of shorter ones would have millions of weights."""
 
 MOST_IMPACTS = 1000
 """Impacts of one arm whose windows are kept, 0.1 MB each."""
@@ -162,6 +167,9 @@ class ImpactFinder:
         period = float(np.median(forward)) if len(forward) else NOMINAL_PERIOD
         if abs(period - NOMINAL_PERIOD) <= NOMINAL_TOLERANCE * NOMINAL_PERIOD:
             period = NOMINAL_PERIOD
+        if period < SHORTEST_PERIOD:
+            expected = f"{SHORTEST_PERIOD:g} s or more; --time-unit states the unit of a table's times"
+            raise InvalidInputError("times of the samples", f"{period:.3g} s from one to the next", expected)
         self.period = period
         self.turned = self._robot is not None and _is_turned(self._blocks[0], self._robot)
         if self.turned:

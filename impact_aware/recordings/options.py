@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +16,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError, one_reason
 from impact_aware.estimation.registry import BOTH_SIDES, OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.parameters import described, shared
-from impact_aware.resources import read_mapping
+from impact_aware.resources import read_mapping, read_text
 from impact_aware.robot import INERTIA_CHOICES
 from impact_aware.tables.options import ColumnMap, TableOptions
 
@@ -146,12 +147,12 @@ def load_labels(path: Path) -> dict[str, str]:
     """
     try:
         if path.suffix == ".csv":
-            with open(path, newline="", encoding="utf-8-sig") as file:
-                rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(map(str.strip, row))]
+            lines = io.StringIO(read_text("labels", path, "YAML or CSV file"), newline="")
+            rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if any(map(str.strip, row))]
             if any(len(row) < 2 for row in rows):
                 raise InvalidInputError("labels", str(path), "two columns: recording, label")
             return {row[0]: row[1] for row in rows}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
         raise InvalidInputError("labels", str(path), f"a readable YAML or CSV file ({one_reason(error)})") from error
     return {str(name): str(label) for name, label in read_mapping("labels", path).items()}
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, vector
+from impact_aware.contact.options import ContactOptions, Vector
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_space import ContactSpace, ContactSpaceBuilder
+from impact_aware.parameters import Options, described, from_mapping, shared
 from impact_aware.resources import read_mapping
 from impact_aware.robot import RobotModel
 
@@ -32,28 +34,29 @@ class Surface:
     restitution: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _SurfaceFile(Options):
+    """Entries of a surface file."""
+
+    normal: Vector | None = shared(ContactOptions, "normal", None)
+    point: Vector | None = described(None, "a point on the surface, m")
+    friction: float | None = shared(ContactOptions, "friction", None)
+    restitution: float | None = shared(ContactOptions, "restitution", None)
+
+
 def load_surface(path: Path) -> Surface:
     """Read a surface file: YAML with `normal: [x, y, z]` and, if known, `point`, `friction`, `restitution`.
 
     Raises:
-        InvalidInputError: No such file, no normal, or an entry that is no number.
+        InvalidInputError: No such file, no normal, or an entry that is not known, no number or out of range.
     """
-    content = read_mapping("surface", path)
-    known = ("normal", "point", "friction", "restitution")
-    if "normal" not in content:
+    where = f"surface {path.name}"
+    given = from_mapping(_SurfaceFile, where, read_mapping("surface", path))
+    if given.normal is None:
         raise InvalidInputError("surface", str(path), "a mapping with an entry 'normal'")
-    for key in content:
-        if key not in known:
-            raise InvalidInputError(f"surface {path.name}", repr(key), "one of " + ", ".join(known))
-    numbers = {}
-    for key in ("friction", "restitution"):
-        try:
-            numbers[key] = None if content.get(key) is None else float(content[key])
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"surface {path.name}: {key}", repr(content[key]), "a number") from error
-    point = content.get("point")
-    normal = unit(vector(f"surface {path.name}: normal", content["normal"], 3), f"surface {path.name}: normal")
-    return Surface(normal, None if point is None else vector(f"surface {path.name}: point", point, 3), **numbers)
+    point = None if given.point is None else vector(f"{where}: point", given.point, 3)
+    normal = unit(vector(f"{where}: normal", given.normal, 3), f"{where}: normal")
+    return Surface(normal, point, given.friction, given.restitution)
 
 
 def unit(direction: Array, field: str = "normal") -> Array:

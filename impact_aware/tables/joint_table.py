@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -179,7 +179,7 @@ def joint_columns(source: ColumnFile, quantity: str, joints: Sequence[str] = (),
         source: The table.
         quantity: One of `QUANTITIES`; any name where columns are chosen.
         joints: Joints of the robot, in its order; columns that are named after them come in it.
-        chosen: Names or patterns; `q_*` is one, `re:...` a regular expression.
+        chosen: Names or patterns such as `q_*`.
 
     Raises:
         InvalidInputError: A chosen column or pattern that the table does not have; names that fit several arms.
@@ -275,13 +275,9 @@ def _joint_names(q: Columns, count: int, chosen: tuple[str, ...], robot_joints: 
 
 def _matching(source: ColumnFile, pattern: str, joints: Sequence[str]) -> list[Name]:
     """Columns that a pattern fits: in the robot's order, else by the numbers in their names, else as they stand."""
-    if not (pattern.startswith("re:") or any(mark in pattern for mark in "*?[")):
+    if not any(mark in pattern for mark in "*?["):
         return []
-    try:
-        expression = re.compile(pattern[3:] if pattern.startswith("re:") else translate(pattern))
-    except re.error as error:
-        raise InvalidInputError("columns", repr(pattern), f"a pattern ({error})") from error
-    return _ordered([name for name in source.widths if expression.fullmatch(str(name))], joints)
+    return _ordered([name for name in source.widths if fnmatchcase(str(name), pattern)], joints)
 
 
 def _ordered(found: list[Name], joints: Sequence[str]) -> list[Name]:

@@ -136,9 +136,8 @@ def completed(chosen: ColumnMap | None, beside: ColumnMap | None) -> ColumnMap |
 
 
 def _listed(value: Any) -> Columns:
-    """A list of columns from YAML or from words; `3:6` is 3, 4, 5. A regular expression may have commas."""
-    text = str(value)
-    parts = value if isinstance(value, list) else [text] if text.startswith("re:") else text.split(",")
+    """A list of columns from YAML or from words; `3:6` is 3, 4, 5."""
+    parts = value if isinstance(value, list) else str(value).split(",")
     found: list[str | int] = []
     for word in (str(part).strip() for part in parts):
         if match := re.fullmatch(r"([0-9]{1,5})(?::([0-9]{1,5}))?", word):

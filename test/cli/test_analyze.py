@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -143,6 +144,10 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, refused) -
     (tmp_path / "bad.yaml").write_text("normal: [0, 0")
     (tmp_path / "table.csv").write_text("time,q_a,q_b\n0.0,1.0,nonsense\n")
     (tmp_path / "words.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "ns.csv").write_text("time,q_a\n" + "".join(f"{0.001 * k:.3f},{k}\n" for k in range(300)))
+    (tmp_path / "rough.yaml").write_text("{normal: [0, 0, 1], friction: -1}")
+    (tmp_path / "sticky.yaml").write_text("{normal: [0, 0, 1], friction: 1e999}")
+    os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "notes.md").write_text("hello")
     cases = [
@@ -163,9 +168,13 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, refused) -
         ((bag, "--restitution", "2"), "restitution"),
         ((bag, "--inertia", "B"), "M+B_theta"),
         ((bag, "--surface", tmp_path / "bad.yaml"), "valid YAML"),
+        ((bag, "--surface", tmp_path / "rough.yaml"), "friction: got -1.0, expected a number >= 0 and <= 1000"),
+        ((bag, "--surface", tmp_path / "sticky.yaml"), "friction: got inf, expected a number >= 0 and <= 1000"),
         ((bag, "--normal", "0", "0", "1", "--surface", tmp_path / "bad.yaml"), "one of normal, surface"),
         ((bag, "--robot", "panda", "--surface-frame", "table"), "needs /tf"),
         ((bag, "--labels", tmp_path / "absent.yaml"), "labels"),
+        ((bag, "--labels", tmp_path / "pipe.csv"), "labels"),
+        ((tmp_path / "ns.csv", "--time-unit", "ns"), "1e-12 s from one to the next, expected 1e-05 s or more"),
         ((bag, "--columns", tmp_path / "absent.yaml"), "columns"),
         ((bag, "--tuning", tmp_path / "absent.yaml"), "tuning"),
         ((bag, "--out", tmp_path / "notes.txt"), "a folder"),
@@ -174,6 +183,12 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, refused) -
     ]
     for words, sentence in cases:
         assert sentence in refused("analyze", *words), words
+
+
+def test_the_current_folder_may_be_a_recording(bag: Path, command, refused, monkeypatch) -> None:
+    monkeypatch.chdir(bag)
+    assert command("analyze", ".", "--json")[0] == 0
+    assert "a rosbag2 folder" in refused("analyze", "/")
 
 
 @pytest.mark.slow

@@ -154,3 +154,11 @@ def test_the_graph_is_looked_at_by_a_node_in_the_domain_of_the_shell(ros_domain,
     found = {own["name"]: own for own in json.loads(capsys.readouterr().out)["findings"]}
     assert status == 1 and found["ROS domain"]["found"].startswith(f"{ros_domain}, by rmw_")
     assert "is the robot's driver running there?" in found["/joint_states"]["advice"]
+
+
+@pytest.mark.dds
+def test_what_a_library_prints_is_no_finding_and_no_traceback(command, monkeypatch):
+    # Fast DDS complains about such a domain on the standard output.
+    monkeypatch.setenv("ROS_DOMAIN_ID", "99999999999999999")
+    status, out, _ = command("doctor", "--listen", "0.5", "--seconds", "0", "--json")
+    assert status == 1 and "ROS graph" in {own["name"] for own in json.loads(out)["findings"]}

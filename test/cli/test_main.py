@@ -113,9 +113,16 @@ def test_errors_are_one_line_and_a_status(subcommand, capsys, error, status, lin
     assert (captured.out, captured.err.strip()) == ("", line)
 
 
-def test_an_unknown_option_is_one_line(subcommand, capsys):
-    assert main(["validate", "--dance", "5"]) == 2
-    line = "--dance: got an unknown option, expected one that validate --help lists"
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--dance", "5"], "--dance: got an unknown option, expected one that validate --help lists"),
+        (["x"], "x: got an unknown argument, expected those that validate --help lists"),
+        (["--out", ""], "--out: got '', expected a path"),
+    ],
+)
+def test_words_that_are_no_options_are_one_line(subcommand, capsys, words, line):
+    assert main(["validate", *words]) == 2
     assert capsys.readouterr().err == f"impact-aware: error: {line}\n"
 
 

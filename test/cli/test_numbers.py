@@ -83,6 +83,11 @@ CASES = [
     ["validate", "--trials", "-5"],
     ["doctor", "--seconds", "inf"],
     ["demo", "hit-and-push", "--timeout", "nan"],
+    ["demo", "hit-and-push", "--displacement", "1e12", "0", "0"],
+    ["demo", "hit-and-push", "--belt", "0", "1e12"],
+    ["predict", "--dq", *["0"] * 7, "--object-mass", "1e-320"],
+    ["predict", "--dq", *["0"] * 7, "--object-mass", "1", "--object-inertia", "1e-320", "1", "1"],
+    ["sample-map", "x.npz", "--count", "57"],
 ]
 
 

@@ -128,7 +128,7 @@ def test_the_unit_of_time_is_that_of_its_name_else_of_its_steps(tmp_path, name, 
         ("time,joint_3_pos,joint_2_pos,joint_1_pos", "", (), ("q1", "q2", "q3"), [3, 2, 1]),
         ("time,m_b_pos,m_c_pos,m_a_pos", "q=m_*", ("a", "b", "c"), ("a", "b", "c"), [3, 1, 2]),
         ("time,b,c,a", "q=?", (), ("q1", "q2", "q3"), [1, 2, 3]),
-        ("time,x1,y1,x2", "q=re:[xy]\\d joints=u,v,w", (), ("u", "v", "w"), [1, 2, 3]),
+        ("time,x1,y1,x2", "q=[xy]? joints=u,v,w", (), ("u", "v", "w"), [1, 2, 3]),
         ("when,Q1,Q2,Q3", "time=when", (), ("q1", "q2", "q3"), [1, 2, 3]),
         ("TIME,q_1,q_2,q_3", "", ("a", "b", "c"), ("a", "b", "c"), [1, 2, 3]),
     ],
@@ -145,8 +145,9 @@ def test_patterns_that_fit_nothing_or_are_none_are_refused(tmp_path):
     path = write(tmp_path / "t.csv", "time,a,b\n0,1,2\n")
     with pytest.raises(InvalidInputError, match=r"columns: q of .*'joint_\*', expected one of its columns time, a, b"):
         open_table(path, read_column_map("q=joint_*"))
-    with pytest.raises(InvalidInputError, match="a pattern"):
-        open_table(path, read_column_map("q=re:(a"))
+    # An expression that backtracks would never end: there are none.
+    with pytest.raises(InvalidInputError, match="columns: q"):
+        open_table(write(tmp_path / "a.csv", f"time,{'a' * 60}b\n0,1\n"), read_column_map("q=re:(a+)+$"))
     assert joint_columns(open_columns(path), "q", (), ("b", "?")) == ("b", "a")
     assert joint_columns(open_columns(path), "dq") == ()
 
