@@ -160,7 +160,7 @@ def _impact_lines(impact: AnalyzedImpact) -> list[str]:
         lines[-1] += f": {found.reason}"
     if found.error is not None and found.interval is not None:
         share = "" if found.share is None else f", {100.0 * found.share:.1f} % of the jump"
-        source = "the simulator's truth" if found.reference == PLANT else "the estimate"
+        source = ("the simulator's truth" if found.reference == PLANT else "the estimate") + found.live_text
         low, high = found.interval
         lines.append(f"  prediction off by {found.error:.3f} ({low:.3f} to {high:.3f}) rad/s{share}, from {source}")
     if found.assumed:

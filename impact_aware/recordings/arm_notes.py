@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
@@ -15,14 +12,10 @@ from impact_aware.recordings.impact_finder import ImpactFinder
 from impact_aware.recordings.input_faults import InputFaults
 from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.results import ArmAnalysis
-from impact_aware.recordings.velocity_lag import velocity_lag
 from impact_aware.robot import RobotModel
 
 NEAR = 0.02
 """Between a named and a found impact, s."""
-
-MOST_WINDOWS = 30
-"""Windows around impacts in which velocities are held against positions."""
 
 
 def robot_notes(robot: RobotModel | None) -> tuple[str, ...]:
@@ -50,16 +43,6 @@ def data_notes(selector: ArmSelector, stage: InputStage, finder: ImpactFinder) -
         notes.append("the recorded efforts are those of the links upon the motors, by gravity's: their sign is turned")
     if stage.quality:
         notes.append(stage.quality)
-    windows = [find.window for find in finder.found[:MOST_WINDOWS] if find.window is not None]
-    lag = velocity_lag(windows)
-    if lag is not None and (note := lag.note(finder.period)):
-        notes.append(note)
-    if still := still_joints(selector.joint_names, [window.positions for window in windows]):
-        which = f"{', '.join(still)} read{'s' if len(still) == 1 else ''}"
-        notes.append(
-            f"{which} the same before and after every impact while other joints jump: not measured, or braked; a model "
-            "whose joints are all free predicts such impacts wrongly"
-        )
     if finder.kinks.untested:
         notes.append(
             f"{finder.kinks.untested} instants at which something may have happened were not tested, as there are too "
@@ -68,14 +51,6 @@ def data_notes(selector: ArmSelector, stage: InputStage, finder: ImpactFinder) -
     if finder.skipped:
         notes.append(f"{finder.skipped} more impacts were found and left out")
     return notes
-
-
-def still_joints(names: Sequence[str], windows: Sequence[Array]) -> list[str]:
-    """Joints that stand still, to the last digit, in all windows (k, n) around impacts in which others move."""
-    if not windows:
-        return []
-    still = np.all([np.ptp(window, axis=0) == 0.0 for window in windows], axis=0)
-    return [] if still.all() else [name for name, stands in zip(names, still, strict=True) if stands]
 
 
 def beside_notes(options: FileOptions, arms: Sequence[ArmAnalysis]) -> list[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 from scipy.stats import chi2
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import contact_point
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.contact_point import CHANCE, MODEL, ContactPointFit, ContactPointProblem, JointJump
+from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, ContactPointProblem, JointJump
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
@@ -21,9 +20,6 @@ FAR_OFF = float(np.radians(5.0))
 
 STEEPEST = float(np.radians(60.0))
 """Lean up to which friction may be the reason, rad; the steepest would take a coefficient of 1.7."""
-
-ONE_MORE = 6.6
-"""Fall of chi-square for one more joint that chance gives once in a hundred."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +38,6 @@ class ContactCheck:
         lean_error: Its standard error, rad.
         cone: Angle of the prediction's friction, by which an impulse may lean, rad.
         normal_given: Whether the normal came from elsewhere than the jump.
-        link: Body that was touched in place of the one of the prediction's frame; empty where that one may have been.
     """
 
     verdict: str
@@ -55,7 +50,6 @@ class ContactCheck:
     lean_error: float
     cone: float
     normal_given: bool
-    link: str = ""
 
     @property
     def another_surface(self) -> bool:
@@ -78,11 +72,6 @@ class ContactCheck:
     @property
     def note(self) -> str:
         """What a reader has to know; empty where the jump agrees with the assumed point."""
-        if self.link:
-            return (
-                f"{self.link} was touched: an impulse on it explains the jump, none on {self.fit.frame} does, where "
-                "the prediction has it"
-            )
         if self.verdict == "agrees":
             return ""
         if self.verdict == "cannot_tell":
@@ -150,43 +139,7 @@ def check_contact(
         lean_error=lean_error,
         cone=float(np.arctan(contact.friction)),
         normal_given=normal_given,
-        link=touched_link(robot, hits[0], contact.frame, prediction.inertia, assumed, held.fit),
     )
-
-
-def touched_link(
-    robot: RobotModel, hit: JointJump, frame: str, inertia: str, assumed: Array, fit: ContactPointFit
-) -> str:
-    """Name of the body that a jump shows to be touched in place of a frame's; empty where the frame's may have been.
-
-    A force on the body behind joint k acts on the joints up to k only, so B dv has no component behind it: dv is a
-    combination of the first k columns of B^-1 (Rey Arias 2024, (9)). The touched body is the one whose chi-square plus
-    `ONE_MORE` per joint is least, unless chance does not leave so much, or an impulse on the frame's body explains it.
-
-    Args:
-        robot: The arm.
-        hit: The jump.
-        frame: That the prediction has the contact at.
-        inertia: One of `INERTIA_CHOICES`.
-        assumed: (3,) Contact in the frame's axes, m.
-        fit: Point of the frame that explains the jump best.
-    """
-    left, _ = ContactPointProblem(robot, [hit], frame, inertia=inertia).explained_at(assumed)
-    if chi2.sf(left, robot.n - 3) > CHANCE or fit.one_point:
-        return ""
-    response = np.linalg.inv(robot.mass_matrix(hit.q, inertia))
-    errors = np.hypot(hit.error, MODEL * np.linalg.norm(hit.jump))
-    last = robot.model.frames[robot.model.getFrameId(frame)].parentJoint
-    rest = []
-    for joint in range(1, last):
-        columns = response[:, :joint] / errors[:, None]
-        best = np.linalg.lstsq(columns, hit.jump / errors, rcond=None)[0]
-        rest.append(float(np.sum((hit.jump / errors - columns @ best) ** 2)))
-    joint = 1 + int(np.argmin(np.array(rest) + ONE_MORE * np.arange(1, last))) if rest else 0
-    if not rest or chi2.sf(rest[joint - 1], robot.n - joint) < CHANCE:
-        return ""
-    bodies = (f for f in robot.model.frames if f.parentJoint == joint and f.type == pin.FrameType.BODY)
-    return next((str(body.name) for body in bodies), str(robot.model.names[joint]))
 
 
 def _lean(impulse: Array, covariance: Array, normal: Array) -> tuple[float, float]:

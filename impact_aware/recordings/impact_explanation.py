@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,7 +93,11 @@ def explain(
         notes=(problem,) if problem else (),
     )
     recorded = prediction_for(around.predictions, event.time, source.message_names)
-    impact = replace(impact, expected=_expected(impact, source.robot, recorded, around.predicts, options))
+    impact = replace(
+        impact,
+        expected=_expected(impact, source.robot, recorded, around.predicts, options),
+        live=None if recorded is None else _in_order(recorded.velocity_after, recorded, impact.joint_names),
+    )
     if source.robot is not None:
         try:
             impact = _predict(impact, source.robot, options, around, recorded)
@@ -196,9 +201,7 @@ def _predict(
     )
     check = check_contact(robot, q, impact.estimate, result.prediction, normal_given=normal_source != "jump")
     if check is not None:
-        impact = _with_notes(_with_notes(impact, check.note), "" if check.link else check.surface_note)
-        if check.link:
-            impact = replace(impact, untested=f"{check.link} was touched, not {contact.frame}")
+        impact = _with_notes(_with_notes(impact, check.note), check.surface_note)
         if check.verdict != "agrees" and options.contact_frame is None and recorded is None:
             impact = replace(impact, assumed=(*impact.assumed, f"contact at {contact.frame}"))
     impact = replace(impact, contact_check=check)
@@ -306,8 +309,7 @@ def _expected(
     """The verdict of the live comparison; an impact that nothing announced although predictions run is unexpected."""
     if recorded is None:
         return False if predicts else None
-    order = [recorded.joint_names.index(name) for name in impact.joint_names]
-    jump = (recorded.velocity_after - recorded.velocity_before)[order]
+    jump = _in_order(recorded.velocity_after - recorded.velocity_before, recorded, impact.joint_names)
     if not (np.isfinite(jump).all() and jump.any()):
         return None
     classifier = ExpectationClassifier(len(jump))
@@ -321,6 +323,11 @@ def _expected(
         if time == impact.event.time_detected:
             classifier.begin(impact.event, jump, inertia)
     return None
+
+
+def _in_order(values: Array, recorded: Impact, joint_names: Sequence[str]) -> Array:
+    """Values (n,) of a recorded prediction in the order of the analysis."""
+    return values[[recorded.joint_names.index(name) for name in joint_names]]
 
 
 def _known_frame(robot: RobotModel, recorded: Impact | None) -> str | None:

@@ -114,9 +114,7 @@ def _is_of_both_sides(impact: AnalyzedImpact) -> bool:
 
 def _untold(impact: AnalyzedImpact, *, one_point: bool) -> bool:
     check = impact.contact_check
-    if check is None or check.link:
-        return False
-    return check.verdict == "cannot_tell" and check.fit.one_point == one_point
+    return check is not None and check.verdict == "cannot_tell" and check.fit.one_point == one_point
 
 
 _PER_IMPACT = (

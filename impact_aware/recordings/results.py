@@ -105,6 +105,7 @@ class AnalyzedImpact:
         ablation: One row per inertia and friction; empty without an estimate or a prediction.
         object_hit: What the object's track says about it, or None without a track.
         contact_check: What the jump says about the contact point, or None without an estimate or a prediction.
+        live: (n,) Velocity after as the recorded live prediction has it, rad/s, or None.
         truth: What the simulator that made the recording says of this impact, or None.
         assumed: Inputs of the prediction that nobody gave, each with its value.
         untested: Why comparing the prediction with the jump is no test of it; empty where it is one.
@@ -132,6 +133,7 @@ class AnalyzedImpact:
     ablation: tuple[AblationRow, ...] = ()
     contact_check: ContactCheck | None = None
     object_hit: ObjectHit | None = None
+    live: Array | None = None
     truth: Impact | None = None
     assumed: tuple[str, ...] = ()
     untested: str = ""
@@ -201,6 +203,7 @@ class AnalyzedImpact:
             truth,
             assumed=self.assumed,
             untested=self.untested,
+            live=self.live,
         )
 
     @property

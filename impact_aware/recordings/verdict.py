@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import chi2
@@ -62,6 +62,8 @@ class Verdict:
         interval: `CONFIDENCE` interval of `error`, rad/s, or None.
         share: `error` over the norm of the reference's jump, or None where some input is not known to better than that.
         assumed: Inputs of the prediction that nobody gave, each with its value.
+        live_share: `share` of the prediction that was made live and recorded, from the velocity measured until then, or
+            None.
     """
 
     within: str
@@ -72,6 +74,14 @@ class Verdict:
     interval: tuple[float, float] | None
     share: float | None
     assumed: tuple[str, ...]
+    live_share: float | None = None
+
+    @property
+    def live_text(self) -> str:
+        """`live_share` and why it differs from `share`, to follow it; empty without one."""
+        if self.live_share is None:
+            return ""
+        return f"; {100.0 * self.live_share:.1f} % as predicted live, from the velocity measured until then"
 
 
 def verdict(
@@ -82,6 +92,7 @@ def verdict(
     *,
     assumed: tuple[str, ...] = (),
     untested: str = "",
+    live: Array | None = None,
 ) -> Verdict:
     """Compare a prediction with the estimate, and with the plant's truth where that was recorded.
 
@@ -96,6 +107,7 @@ def verdict(
         truth: Velocities of the plant, or None.
         assumed: Inputs of the prediction that nobody gave.
         untested: Why the comparison is no test of the prediction; empty where it is one.
+        live: (n,) Velocity after as it was predicted live, rad/s, or None.
     """
     reference = estimate if truth is None else truth
     if predicted is None or reference is None:
@@ -107,7 +119,10 @@ def verdict(
     uncertain = float(np.linalg.norm(reference.after_error))
     told = not untested and not assumed and uncertain <= error and reference.jump_size > 0.0
     share = error / reference.jump_size if told else None
-    return Verdict(within, distance, reason, reference.source, error, interval, share, assumed)
+    found = Verdict(within, distance, reason, reference.source, error, interval, share, assumed)
+    if share is None or live is None:
+        return found
+    return replace(found, live_share=float(np.linalg.norm(live - reference.after)) / reference.jump_size)
 
 
 def _tested(

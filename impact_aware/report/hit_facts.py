@@ -22,8 +22,6 @@ def contact_facts(check: ContactCheck | None) -> Iterator[tuple[str, str]]:
         f"unexplained {100 * check.fit.unexplained:.0f} % there, {100 * check.unexplained:.0f} % at the assumed one"
     )
     verdict = {"agrees": "agrees with the jump", "another_point": "another point fits far better"}
-    if check.link:
-        yield "touched", f"{check.link}, not {check.fit.frame}"
     yield "contact point, tested", verdict.get(check.verdict, "not determined by the jump")
     yield "contact point, from the jump", f"({x}, {y}, {z}) m in {check.fit.frame}, {near}; {shares}"
 

@@ -120,7 +120,6 @@ def _check_to_json(check: ContactCheck | None) -> dict[str, Any] | None:
         return None
     return {
         **_picked(check, "verdict", "assumed", "distance", "distance_error", "unexplained", "lean", "lean_error"),
-        "link": check.link,
         "another_surface": check.another_surface,
         "fitted": _picked(check.fit, "frame", "point", "along", "error_across", "error_along", "unexplained"),
     }

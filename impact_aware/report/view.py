@@ -226,7 +226,8 @@ def _verdict_facts(found: Verdict) -> Iterable[Fact]:
     yield Fact("prediction within the uncertainty of the estimate", f"{answer}: {found.reason}".removesuffix(": "))
     if found.error is not None:
         share = "" if found.share is None else f", {_percent(found.share)} of the jump"
-        yield Fact("prediction off by", f"{error_text(found)} rad/s{share}, from {_REFERENCES[found.reference]}")
+        source = f"{_REFERENCES[found.reference]}{found.live_text}"
+        yield Fact("prediction off by", f"{error_text(found)} rad/s{share}, from {source}")
     yield Fact("assumed", ", ".join(found.assumed) or "nothing")
 
 

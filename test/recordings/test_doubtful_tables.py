@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.arm_selection import arm_of_table
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.options import AnalysisOptions
@@ -78,3 +79,9 @@ def test_a_recording_that_is_over_at_once_says_so(tmp_path):
 
     assert told(0.1) == ["the recording is 0.10 s long: both sides of one are looked at"]
     assert told(0.6) == []
+
+
+def test_columns_of_two_arms_are_refused_with_the_way_to_choose_one():
+    names = tuple(f"{side}_{joint}" for side in ("left", "right") for joint in range(1, 8))
+    with pytest.raises(InvalidInputError, match="panda_joint7 are missing: --columns 'q=COLUMNS joints=JOINTS'"):
+        arm_of_table(names, "panda")

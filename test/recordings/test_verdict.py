@@ -32,6 +32,13 @@ def test_a_prediction_far_off_disagrees_by_a_share_of_the_jump():
     assert found.share == pytest.approx(0.2 / np.linalg.norm(AFTER - BEFORE))
 
 
+@pytest.mark.parametrize(("assumed", "words"), [((), "; 31.2 % as predicted live, from the"), (("friction 0",), "")])
+def test_the_live_prediction_has_its_own_share_beside_that_of_the_analysis(assumed, words):
+    live = AFTER + [0.0, 0.0, 0.209]
+    found = verdict(AFTER + [0.2, 0.0, 0.0], None, estimate(), truth(), assumed=assumed, live=live)
+    assert found.live_text.startswith(words) and bool(found.live_text) == bool(words)
+
+
 def test_the_spread_of_the_prediction_counts():
     assert verdict(AFTER + [0.05, 0.0, 0.0], None, estimate(), None).within == NO
     assert verdict(AFTER + [0.05, 0.0, 0.0], np.full(3, 0.05), estimate(), None).within == YES
