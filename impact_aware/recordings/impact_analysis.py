@@ -40,6 +40,7 @@ from impact_aware.recordings.options import AnalysisOptions, label_of
 from impact_aware.recordings.results import CONTACTS, Analysis, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.surroundings import Surroundings, surroundings_of_bag, track_beside
+from impact_aware.recordings.touches import PERIOD
 from impact_aware.robot import load_robot
 from impact_aware.robot.plausible import limit_notes
 from impact_aware.tables.column_file import KINDS, way_to_table
@@ -241,6 +242,10 @@ def _concluded(
     causes = find_causes(finder.found, finder.kinks.candidates, source.message_names, arm.commands, source.robot)
     causes = possible_contacts(causes, around.track, source.robot)
     contacts = [find for find in causes if find.cause in CONTACTS]
+    touches = [touch for touch in finder.touches.touches() if not any(touch.covers(each.time) for each in contacts)]
+    # Steps that no recorded command explains are those of the push.
+    pushed = [find for find in causes if find.command is None and any(touch.covers(find.time) for touch in touches)]
+    causes = [find for find in causes if find not in pushed]
     impacts = []
     for index, find in enumerate(contacts):
         if report is not None:
@@ -263,6 +268,10 @@ def _concluded(
         OtherEvent(source.arm, file, other.time, other.time_std, other.cause, other.evidence, other.detectors)
         for other in causes
         if other.cause not in CONTACTS
+    ]
+    events += [
+        OtherEvent(source.arm, file, touch.begin, PERIOD, "touch", touch.evidence(source.message_names))
+        for touch in touches
     ]
     notes = (*arm.notes, *filter(None, [arm.units.note(degrees=options.degrees), arm.units.effort_note()]))
     stays = not (around.surface is None and options.surface_frame is None)

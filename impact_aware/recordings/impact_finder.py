@@ -20,6 +20,7 @@ from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.candidate import SIZE, Candidate
 from impact_aware.recordings.command_track import CommandStep
 from impact_aware.recordings.kink_finder import MARGIN, PIECE, KinkFinder
+from impact_aware.recordings.touches import TouchFinder
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import effort_kind_of
@@ -84,6 +85,7 @@ class ImpactFinder:
     Attributes:
         found: Impacts whose windows are complete, in order of time once `finish` was called.
         kinks: The comparison of both sides of each instant.
+        touches: The search for pushes on the arm at rest.
         skipped: Impacts beyond `MOST_IMPACTS`, which are only counted.
         samples: Samples seen.
         period: Usual time between two samples, s; NaN before it is known.
@@ -112,6 +114,7 @@ class ImpactFinder:
         self._pending: list[tuple[int, Candidate]] = []
         self._periods: list[float] = []
         self.kinks = KinkFinder(np.nan, response, robot)
+        self.touches = TouchFinder(robot)
         self.found: list[Find] = []
         self.turned = False
         self.skipped = self.samples = 0
@@ -142,7 +145,7 @@ class ImpactFinder:
         self._blocks.append(samples)
         self.samples += len(samples.times)
         if self._detectors is not None:
-            self.kinks.feed(samples)
+            self._search(samples)
         elif self.samples >= FIRST_SAMPLES:
             self._start()
         self._conclude(final=False)
@@ -177,7 +180,11 @@ class ImpactFinder:
         self._detectors = [make(period) for make in self._make]
         self.kinks = KinkFinder(period, self._response, self._robot)
         for block in self._blocks:
-            self.kinks.feed(block)
+            self._search(block)
+
+    def _search(self, samples: ArmSamples) -> None:
+        self.kinks.feed(samples)
+        self.touches.feed(samples)
 
     def _conclude(self, *, final: bool) -> None:
         """Cut the windows that are complete, and forget samples that no window needs."""

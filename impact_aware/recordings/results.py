@@ -27,9 +27,9 @@ NORMAL_SOURCES = ("option", "config", "tf", "prediction", "task", "jump")
 """Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, a task, or
 the jump itself."""
 
-CAUSES = (CONTACT, SECOND_CONTACT, CONTACT_LOST, "command_step", "motion_start", "ringing")
+CAUSES = (CONTACT, SECOND_CONTACT, CONTACT_LOST, "command_step", "motion_start", "touch", "ringing")
 """What a find may be: contact made; made again soon after another; lost; a step of the commanded acceleration; the
-start or end of a motion; the oscillation that a contact has left."""
+start or end of a motion; a push on an arm at rest, where nothing jumps; the oscillation that a contact has left."""
 
 CONTACTS = (CONTACT, SECOND_CONTACT)
 """Of those, the impacts."""

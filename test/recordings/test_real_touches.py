@@ -1,5 +1,6 @@
-"""A real arm that a hand pushes softly: no impact is invented, and a jump put into its signals is found."""
+"""A real arm that a hand pushes softly: three touches and no impact, and a jump put into its signals is found."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,26 @@ def test_a_jump_in_the_signals_of_a_real_arm_is_found_once(table):
     assert event.time == pytest.approx(3.1, abs=0.015)
 
 
+@pytest.fixture(scope="module")
+def analysis():
+    return analyze([FOLDER / "touch.csv"], AnalysisOptions(robot="panda"))
+
+
 @pytest.mark.slow
-def test_the_analysis_says_that_every_other_sample_is_a_repetition():
-    analysis = analyze([FOLDER / "touch.csv"], AnalysisOptions(robot="panda"))
+def test_each_push_is_a_touch_with_force_and_duration_and_nothing_else(analysis, table):
     assert not analysis.impacts
+    events = analysis.other_events
+    assert [event.cause for event in events] == ["touch"] * 3
+    begins = table["time"][1:][np.diff(table["label"]) > 0]
+    assert [event.time for event in events] == pytest.approx(begins, abs=0.15)
+    # The torques that the driver calls external are within a third of what gravity leaves.
+    largest = [np.abs(columns(table, "tau_ext")[(table["time"] - begin) ** 2 < 0.25]).max() for begin in begins]
+    found = [re.search(r"torque of (.+) N m at (\w+) for (.+) s, as by (.+) N at the tool", e.evidence) for e in events]
+    assert [float(each[1]) for each in found] == pytest.approx(largest, rel=0.33)
+    assert {each[2] for each in found} == {"panda_joint2"}
+    assert all(0.25 < float(each[3]) < 0.55 and 10.0 < float(each[4]) < 30.0 for each in found)
+
+
+@pytest.mark.slow
+def test_the_analysis_says_that_every_other_sample_is_a_repetition(analysis):
     assert "change at 100 Hz only" in " ".join(each.reason for each in limitations(analysis))
