@@ -43,7 +43,6 @@ class Candidate:
         instant: Of the candidate, s.
         branches: What the samples around it tell.
         speed: (2, n) Mean velocities before and after it, rad/s.
-        far: (2, n) Those of the halves of the samples that are farther away from it, rad/s.
         period: Time between two samples, or of the gap, s.
         sure: `gain` that a jump must have here.
         explained: What they tell as components of the momentum, less what measured torques explain; None where no arm
@@ -57,7 +56,6 @@ class Candidate:
     instant: float
     branches: Branches
     speed: Array
-    far: Array
     period: float
     sure: float
     explained: Branches | None = None

@@ -53,16 +53,12 @@ class CommandStep:
         time_std: Of it, anywhere between the two, s.
         joint: Index of the joint whose command steps most, in its own scatter.
         size: Of that joint's step, in the unit of the commands.
-        sizes: (n,) Changes of all joints' commands then.
-        begin: When the command before it came, s.
     """
 
     time: float
     joint: int
     size: float
     time_std: float
-    sizes: Array
-    begin: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +104,7 @@ class CommandTrack:
             row, joint = divmod(place, ratios.shape[1])
             if _stands_out(np.abs(changes[:, joint]), middles, row):
                 spread = float(times[row + 1] - times[row]) / np.sqrt(12.0)
-                sizes, begin = changes[row], float(times[row])
-                return CommandStep(float(middles[row]), joint, float(sizes[joint]), spread, sizes, begin)
+                return CommandStep(float(middles[row]), joint, float(changes[row, joint]), spread)
         return None
 
 

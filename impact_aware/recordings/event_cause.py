@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from impact_aware.detection.impact_watch import CONTACT, FOLLOWS, SECOND_CONTACT
+from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.recordings.candidate import SURE, Candidate
-from impact_aware.recordings.command_track import TORQUES, CommandStep, CommandTrack
+from impact_aware.recordings.command_track import CommandStep, CommandTrack
 from impact_aware.recordings.impact_finder import Find
 from impact_aware.robot import RobotModel
 
@@ -34,12 +35,6 @@ COMMAND_LEADS, COMMAND_LAGS = 0.020, 0.010
 COMMAND_STAMP_STD = 1e-3
 """Standard error of a command's time on the joints' clock, s: messages without a stamp count from their recording."""
 
-ALONG = 0.5
-"""Cosine, in the metric of the inertia, from which on a jump is along what a step of the torques does."""
-
-ALONG_MOTORS = 0.7
-"""Cosine from which on a jump is along the torques, each of which moves its own motor before the links follow."""
-
 REST, MOVES = 0.01, 0.02
 """Speed of the fastest joint below which an arm rests, and from which it moves, rad/s; encoders' noise is less."""
 
@@ -52,6 +47,13 @@ CERTAIN_ODDS = 6.0
 
 MOST_ODDS = 20.0
 """Power of ten of odds above which the number is not written: no model is right enough for more."""
+
+REACH, FEWEST = 0.03, 4
+"""Time before a find over which the object's velocity is fitted, s, and samples of its track that are needed."""
+
+OBJECT_MOVES, FASTER = 0.05, 0.1
+"""Speed from which an object moves away, m/s, and share of it by which the tool has to be slower: the touched point may
+move otherwise than the centre."""
 
 BESIDE = 0.025
 """A step of the acceleration this close to a contact belongs to it, s."""
@@ -71,12 +73,14 @@ class Setting:
         joint_names: (n,) Of the arm.
         commands: To its joints, where they were recorded.
         robot: The arm, where it is known.
+        track: Of the object that is hit, base frame, where it was recorded.
         contacts: Times of the contacts so far, s.
     """
 
     joint_names: Sequence[str]
     commands: CommandTrack | None
     robot: RobotModel | None
+    track: ObjectTrack | None
     contacts: list[float]
 
     def command_near(self, time: float, lags: float = COMMAND_LAGS) -> CommandStep | None:
@@ -112,6 +116,7 @@ def find_causes(
     joint_names: Sequence[str],
     commands: CommandTrack | None = None,
     robot: RobotModel | None = None,
+    track: ObjectTrack | None = None,
 ) -> list[Find]:
     """The finds of one arm with their causes, in order of time; steps of the acceleration are added.
 
@@ -120,9 +125,10 @@ def find_causes(
         candidates: All instants at which both sides were compared.
         joint_names: (n,) Of the arm.
         commands: To its joints, where they were recorded.
-        robot: The arm, where it is known: then what a step of recorded torques can do is known too.
+        robot: The arm, where it is known.
+        track: Of the object that is hit, base frame, where it was recorded.
     """
-    setting = Setting(joint_names, commands, robot, [])
+    setting = Setting(joint_names, commands, robot, track, [])
     causes: list[Find] = []
     for find in sorted(found, key=lambda find: find.time):
         answer = next(answer for test in OF_JUMPS if (answer := test(find, setting)) is not None)
@@ -162,20 +168,34 @@ def _commanded_from_rest(find: Find, setting: Setting) -> Answer | None:
     return Answer("motion_start", f"the arm rests before it, and {setting.words(command, find.time)}", command)
 
 
-def _made_by_command(find: Find, setting: Setting) -> Answer | None:
-    candidate, follows = find.candidate, setting.follows(find.time)
+def _unclear_after_command(find: Find, setting: Setting) -> Answer | None:
+    if not setting.follows(find.time) or find.candidate.gain >= SURE:
+        return None
     # A controller that answers a first contact does so within a sample of it.
-    command = setting.command_near(find.time, -find.time_std - (0.0 if follows else candidate.period))
+    command = setting.command_near(find.time, -find.time_std)
     if command is None:
         return None
-    words = setting.words(command, find.time)
-    if follows and candidate.gain < SURE:
-        words = f"a jump of the velocity is not clear, and {words}"
-    elif _can_make(command, find, setting):
-        words = f"{words}, which makes such a jump by then"
-    else:
+    words = f"a jump of the velocity is not clear, and {setting.words(command, find.time)}"
+    return Answer(_driven(find.candidate), f"{words}{_resting(find.candidate)}", command)
+
+
+def _object_recedes(find: Find, setting: Setting) -> Answer | None:
+    """The oscillation after a contact with an object that is now faster than the tool, which can't touch it."""
+    robot, track, window = setting.robot, setting.track, find.window
+    if not setting.follows(find.time) or robot is None or track is None or window is None:
         return None
-    return Answer(_driven(candidate), f"{words}{_resting(candidate)}", command)
+    near = (track.times >= find.time - REACH) & (track.times < find.time)
+    if np.count_nonzero(near) < FEWEST or not len(window.times):
+        return None
+    (slope, _), covariance = np.polyfit(track.times[near] - find.time, track.positions[near], 1, cov=True)
+    speed = float(np.linalg.norm(slope))
+    posture = window.positions[np.abs(window.times - find.time).argmin()]
+    tool = float(slope / max(speed, OBJECT_MOVES) @ robot.frame_jacobian(posture)[:3] @ find.candidate.speed[0])
+    error = float(np.linalg.norm(slope @ np.sqrt(covariance[0, 0]))) / max(speed, OBJECT_MOVES)
+    if speed < OBJECT_MOVES or speed - tool <= FASTER * speed + 2.0 * error:
+        return None
+    speeds = f"the object moves away at {speed:.2f} m/s, the tool follows it at {tool:.2f} m/s"
+    return Answer("ringing", f"no contact: {speeds}")
 
 
 def _contact(find: Find, setting: Setting) -> Answer:
@@ -188,7 +208,8 @@ def _contact(find: Find, setting: Setting) -> Answer:
 OF_JUMPS: tuple[Callable[[Find, Setting], Answer | None], ...] = (
     _accelerates_on,
     _commanded_from_rest,
-    _made_by_command,
+    _unclear_after_command,
+    _object_recedes,
     _contact,
 )
 """Tests of a jump of the velocity, in order; the last one always answers."""
@@ -242,26 +263,6 @@ def _odds(logarithm: float) -> str:
     return f"{words}, over 10^{MOST_ODDS:.0f} times" if power > MOST_ODDS else f"{words}, 10^{power:.0f} times"
 
 
-def _can_make(step: CommandStep, find: Find, setting: Setting) -> bool:
-    """Whether a step of the torques makes a jump by then: it accelerates the joints by M^-1 times itself.
-
-    Samples do not tell a jump from what a strong torque does between two of them.
-    """
-    window, candidate, robot, commands = find.window, find.candidate, setting.robot, setting.commands
-    if commands is None or commands.unit != TORQUES or robot is None or window is None or not len(window.times):
-        return False
-    jump = candidate.strongest.jump
-    if len(step.sizes) != robot.n or len(jump) != robot.n:
-        return False
-    mass = robot.mass_matrix(window.positions[int(np.argmin(np.abs(window.times - candidate.strongest.time)))])
-    driven = np.linalg.solve(mass, step.sizes)
-    along, length, other = float(jump @ step.sizes), float(driven @ step.sizes), float(jump @ mass @ jump)
-    motors = float(np.linalg.norm(jump) * np.linalg.norm(step.sizes))
-    if along < ALONG * np.sqrt(length * other) and along < ALONG_MOTORS * motors:
-        return False
-    return along / length <= candidate.strongest.time + candidate.period - step.begin
-
-
 def _driven(candidate: Candidate) -> str:
     return "motion_start" if _rests(candidate) else "command_step"
 
@@ -269,22 +270,17 @@ def _driven(candidate: Candidate) -> str:
 def _resting(candidate: Candidate) -> str:
     if not _rests(candidate):
         return ""
-    before, after = _slowest(candidate)
+    before, after = _fastest(candidate)
     return f", and the arm rests {'before' if before < after else 'after'} it"
 
 
 def _rests(candidate: Candidate) -> bool:
-    """Whether the arm rests on one side and moves on the other.
-
-    A motion that starts softly, or through elastic joints, is seen some milliseconds after the arm has begun to move:
-    it rests where it does so farther away.
-    """
-    sides = _slowest(candidate)
-    return min(sides) < REST and np.abs(candidate.speed[int(np.argmax(sides))]).max() > MOVES
+    """Whether the arm rests on one side and moves on the other."""
+    sides = _fastest(candidate)
+    return min(sides) < REST and max(sides) > MOVES
 
 
-def _slowest(candidate: Candidate) -> tuple[float, float]:
-    """Speed of the fastest joint before and after, close by or farther away, whichever is lower, rad/s."""
-    near, far = np.abs(candidate.speed).max(axis=1), np.abs(candidate.far).max(axis=1)
-    before, after = np.minimum(near, far).tolist()
+def _fastest(candidate: Candidate) -> tuple[float, float]:
+    """Speed of the fastest joint before and after, rad/s."""
+    before, after = np.abs(candidate.speed).max(axis=1).tolist()
     return before, after

@@ -14,7 +14,6 @@ from impact_aware.bags.bag import Bag, BagError, is_recording
 from impact_aware.bags.joint_states import JOINT_STATE_TYPES, JointStateDecoder, joint_state_deserializer
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.ablation import group
-from impact_aware.recordings.approach import possible_contacts
 from impact_aware.recordings.arm_notes import (
     beside_notes,
     check_times,
@@ -239,8 +238,8 @@ def _concluded(
     source, finder, selector = arm.source, arm.finder, arm.selector
     mine = around.of_arm(source)
     label = label_of(file, options.labels)
-    causes = find_causes(finder.found, finder.kinks.candidates, source.message_names, arm.commands, source.robot)
-    causes = possible_contacts(causes, around.track, source.robot)
+    known = (source.message_names, arm.commands, source.robot, around.track)
+    causes = find_causes(finder.found, finder.kinks.candidates, *known)
     contacts = [find for find in causes if find.cause in CONTACTS]
     touches = [touch for touch in finder.touches.touches() if not any(touch.covers(each.time) for each in contacts)]
     # Steps that no recorded command explains are those of the push.

@@ -119,17 +119,15 @@ def try_instant(
     low, high = max(low, float(inner)), min(high, float(stamps[-3]))
     if high <= low:
         return None
-    early, late = first + (before - first) // 2, before + (len(stamps) - before) // 2
 
     def mean_speed(first: int, last: int) -> Array:
         return np.asarray((places[last] - places[first]) / (stamps[last] - stamps[first]))
 
     speed = np.stack((mean_speed(first, before - 1), mean_speed(before, len(stamps) - 1)))
-    far = np.stack((mean_speed(first, early), mean_speed(late, len(stamps) - 1)))
     white, jumps = noise.at(mean_speed(0, -1)), response(places[before])
     scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
     model = BranchModel(stamps, places, white, jumps, None, RINGING_BAND, earlier, scales)
     branches = model.judge(low, high, min(max(instant, low), high))
     length = 0.0 if gap is None else gap[1] - gap[0]
-    found = Candidate(instant, branches, speed, far, max(period, length), SURE, gap=length)
+    found = Candidate(instant, branches, speed, max(period, length), SURE, gap=length)
     return KinkTrial(found, model, (low, high), near, white, jumps, earlier, scales)

@@ -125,13 +125,9 @@ _PER_IMPACT = (
     ),
     (
         "the velocity after as well as elsewhere",
-        f"less than {1e3 * OF_BOTH_SIDES:.0f} ms follow until the recording ends or something else happens",
-        lambda impact: _window(impact) < OF_BOTH_SIDES and _is_of_both_sides(impact),
-    ),
-    (
-        "the velocity after as well as elsewhere",
-        f"less than {1e3 * SHORT:.0f} ms follow until the recording ends or something else happens",
-        lambda impact: _window(impact) < SHORT and not _is_of_both_sides(impact),
+        f"less than {1e3 * SHORT:.0f} ms, {1e3 * OF_BOTH_SIDES:.0f} ms for {BOTH_SIDES}, follow until the recording "
+        "ends or something else happens",
+        lambda impact: _window(impact) < (OF_BOTH_SIDES if _is_of_both_sides(impact) else SHORT),
     ),
     (
         "the velocity after for sure",
@@ -153,20 +149,6 @@ _PER_IMPACT = (
         "where the contact point is",
         "no point of the frame explains the jump, and no other link does: the inertia may be another",
         lambda impact: _untold(impact, one_point=False),
-    ),
-    (
-        "where along the impulse the contact point is",
-        "a point moved along the line of the impulse explains the jump as well",
-        lambda impact: (
-            impact.contact_check is not None
-            and impact.contact_check.fit.one_point
-            and not impact.contact_check.fit.told_along
-        ),
-    ),
-    (
-        "whether the contact point is right",
-        "there is no estimate, or the arm has too few joints to test it",
-        lambda impact: impact.prediction is not None and impact.contact_check is None and impact.common is None,
     ),
     (
         "whether the palms touched as the task has them",

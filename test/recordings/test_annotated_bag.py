@@ -15,7 +15,6 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from impact_aware.bags.bag import BagError
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.messages.impact_event import CAUSES
@@ -128,13 +127,9 @@ def test_originals_are_byte_identical_and_the_source_is_not_touched(source, copy
     assert sorted(path.name for path in source.iterdir()) == ["metadata.yaml", "trial.mcap"]
     messages = [entry[:3] for entry in decoded(copy)]
     assert sorted(entry for entry in messages if entry[0] not in NEW) == content(source)
-
-
-def test_every_message_decodes_with_the_schema_in_the_file(copy):
-    messages = decoded(copy)
-    assert len(messages) == 1 + 1000 + 10 + 2 * 3
-    extra = [entry[3] for entry in messages if entry[0] == "/vendor/extra"]
-    assert [len(message.note) for message in extra] == list(range(10))
+    # The independent reader decodes each message with the schema in the file, also of types that nobody knows.
+    extra = [entry[3] for entry in decoded(copy) if entry[0] == "/vendor/extra"]
+    assert len(messages) == 1 + 1000 + 10 + 2 * 3 and [len(message.note) for message in extra] == list(range(10))
 
 
 def test_event_has_the_time_of_the_impact(copy, analysis):
@@ -352,19 +347,6 @@ def test_a_single_file_and_one_without_index(source, analysis, tmp_path):
     assert [message.log_time for topic, message in messages if topic == "/impacts"][-1] == copied[-1].log_time
 
 
-@pytest.mark.parametrize("mode", [CompressionMode.NONE, CompressionMode.STORAGE])
-def test_a_chunk_without_its_end_is_copied_as_far_as_it_goes(make_analysis, tmp_path, mode):
-    make_bag(tmp_path / "whole", mode=mode)
-    # All messages of this recording are in one chunk.
-    packed = (tmp_path / "whole" / "whole.mcap").read_bytes()
-    cut = tmp_path / "cut.mcap"
-    cut.write_bytes(packed[: len(packed) // 2])
-    file = write_annotated(cut, make_analysis({"": [EPOCH + 0.1]}, file=cut), tmp_path / "out")
-    copied = [entry[:3] for entry in decoded(file) if entry[0] not in NEW]
-    assert 100 < len(copied) < 1011
-    assert set(copied) <= set(content(tmp_path / "whole"))
-
-
 def test_stamps_that_jump_back_do_not_draw_an_impact_forward(make_analysis, tmp_path):
     source = tmp_path / "twice"
     with Writer(source, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
@@ -428,19 +410,6 @@ def test_a_full_disk_leaves_nothing(source, analysis, tmp_path, monkeypatch):
     with pytest.raises(AnnotatedBagError, match="out: can't be written .No space left on device."):
         write_annotated(source, analysis, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_no_recording_is_one_clear_line(analysis, tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(BagError, match="neither metadata.yaml nor .mcap or .db3 files in it"):
-        write_annotated(empty, analysis, tmp_path / "out")
-    text = tmp_path / "words.db3"
-    text.write_text("no database")
-    with pytest.raises(BagError, match="words.db3: not a recording that can be read"):
-        write_annotated(text, analysis, tmp_path / "out")
-    with pytest.raises(InvalidInputError, match=r"missing.mcap, expected an existing recording"):
-        write_annotated(tmp_path / "missing.mcap", analysis, tmp_path / "out")
 
 
 def test_parts_of_a_split_recording_follow_each_other(make_analysis, source, tmp_path):

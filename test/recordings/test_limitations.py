@@ -79,13 +79,11 @@ def checked(verdict, **fit):
 @pytest.mark.parametrize(
     ("check", "said", "note"),
     [
-        (checked("agrees", one_point=True, told_along=True, error_across=0.004), (), ""),
-        (checked("agrees", one_point=True, told_along=False, error_across=0.004), ("along",), ""),
-        (checked("another_point", one_point=True, told_along=False, error_across=0.004, point=np.ones(3)),
-         ("along",), "another point explains"),
-        (checked("cannot_tell", one_point=True, told_along=False, error_across=0.012), ("right", "along"),
+        (checked("agrees", one_point=True, error_across=0.004), (), ""),
+        (checked("another_point", one_point=True, error_across=0.004, point=np.ones(3)), (), "another point explains"),
+        (checked("cannot_tell", one_point=True, error_across=0.012), ("right",),
          "across the impulse to +- 1.2 cm only"),
-        (checked("cannot_tell", one_point=False, told_along=False, error_across=0.002), ("where",),
+        (checked("cannot_tell", one_point=False, error_across=0.002), ("where",),
          "no point of flange explains the jump, 40 % of it stay"),
     ],
 )  # fmt: skip
@@ -93,7 +91,6 @@ def test_a_contact_point_that_a_jump_does_not_tell_is_said_with_its_reason(check
     found = told(make_analysis(make_impact(contact_check=check)))
     reasons = {
         "right": ("whether the contact point is right", "standard error of more than 1 cm"),
-        "along": ("where along the impulse the contact point is", "moved along the line of the impulse"),
         "where": ("where the contact point is", "no point of the frame explains the jump"),
     }
     for word, (what, reason) in reasons.items():

@@ -93,7 +93,7 @@ def judged_at(time: float, *, jumps: bool) -> Candidate:
     jump = np.array([0.5, 0.2])
     likelihood, step = (40.0, 0.0) if jumps else (-5.0, 6.0)
     branches = Branches(time, 1e-3, jump, 0.02 * jump, 0.0, 0.0, step, time, likelihood, -20.0)
-    return Candidate(time, branches, np.zeros((2, 2)), np.zeros((2, 2)), 5e-3, SURE)
+    return Candidate(time, branches, np.zeros((2, 2)), 5e-3, SURE)
 
 
 def verdict(left: dict[float, tuple[float, float]], *found: Candidate) -> list[tuple[float, bool]]:
