@@ -33,7 +33,6 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
         "  impacts in which no joint jumps by 0.045 rad/s",
         "  what a model predicts, masses and impulses",
         "  the velocity after (impact 4)",
-        "  whether the contact point is right (impact 3)",
         "  restitution, and what the object did",
     ]
     assert lines[:first] == [
