@@ -13,7 +13,6 @@ from impact_aware.cli.options import MOST
 from impact_aware.cli.output import keep, show
 from impact_aware.contact.options import ContactOptions, Vector
 from impact_aware.estimation.experiment import (
-    CandidateSettings,
     candidate_impacts,
     choose_impacts,
     expected_errors,
@@ -51,7 +50,6 @@ OPTIONS = (PlanOptions,)
 def run(args: argparse.Namespace) -> int:
     """Choose and print; with `--out` also as a table with the columns that `identify` reads."""
     robot, notes = _with_guess(args.robot, load_robot(args.robot))
-    settings = CandidateSettings(normal=None if args.normal is None else tuple(args.normal))
     candidates = candidate_impacts(
         robot,
         np.random.default_rng(args.seed),
@@ -59,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         friction=args.friction,
         restitution=args.restitution,
         velocity_error=args.velocity_error,
-        settings=settings,
+        normal=args.normal,
     )
     information = inertia_information(robot, candidates)
     taken = choose_impacts(information, args.count)

@@ -28,6 +28,9 @@ _REMEMBERED = 16
 """Measured velocities that are kept for joints whose velocity before the impact the detector could not see."""
 
 
+TIMING_TOLERANCE = 0.1
+"""Largest time between an impact and the prediction that is taken for it, s."""
+
 FOLLOWS = 0.3
 """A contact that follows another within this time is a second one, s."""
 
@@ -105,7 +108,6 @@ class ImpactWatch:
         ringing: RingingTest | None = None,
         robot: RobotModel | None = None,
         normal: ArrayLike | None = None,
-        timing_tolerance: float = 0.1,
     ) -> None:
         """Put together; what is None is not asked.
 
@@ -117,14 +119,12 @@ class ImpactWatch:
             ringing: Tells ringing of the joints after an impact from a second one.
             robot: Gives the inertia in which jumps are compared; the identity without it.
             normal: Contact normal from the obstacle into the robot (3,), base frame, where no prediction tells.
-            timing_tolerance: How far the time of a prediction may be from the impact that it is taken for, s.
         """
         self.detector = detector
         self.sequence = 0
         self._expectation, self._completion, self._bounce = expectation, completion, bounce
         self._ringing, self._robot = ringing, robot
         self.normal = None if normal is None else np.asarray(normal, dtype=np.float64)
-        self._tolerance = timing_tolerance
         self._expected: ExpectedJump | None = None
         self._asked: tuple[int, ImpactEvent] | None = None
         self._last_contact = -np.inf
@@ -206,7 +206,7 @@ class ImpactWatch:
         self.sequence += 1
         self._last_made, self._rearm = event.time_detected, False
         expected = self._expected
-        fits = expected is not None and not expected.sequence and abs(expected.time - event.time) <= self._tolerance
+        fits = expected is not None and not expected.sequence and abs(expected.time - event.time) <= TIMING_TOLERANCE
         self._asked = (self.sequence, event)
         cause = SECOND_CONTACT if 0.0 <= event.time - self._last_contact < FOLLOWS else CONTACT
         self._last_contact = event.time

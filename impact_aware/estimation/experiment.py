@@ -7,8 +7,6 @@ most lowers the sum of the relative variances.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -27,24 +25,17 @@ _STEP = 1e-4
 """Relative change of a parameter for its derivative."""
 
 
-@dataclass(frozen=True)
-class CandidateSettings:
-    """How candidate impacts are drawn.
+_SPREAD = 0.5
+"""Largest deviation of each joint of a candidate from the home posture, rad."""
 
-    Attributes:
-        spread: Largest deviation of each joint from the home posture, rad.
-        speed: Smallest and largest tool speed, m/s.
-        tilt: Smallest and largest angle between the motion and the normal, rad.
-        idle_motion: Standard deviation of what the joints move besides, as those of an arm with more joints than its
-            task needs do, rad/s.
-        normal: (3,) Normal of the surface; None for surfaces of any orientation.
-    """
+_SPEED = (0.1, 0.4)
+"""Smallest and largest tool speed of a candidate, m/s."""
 
-    spread: float = 0.5
-    speed: tuple[float, float] = (0.1, 0.4)
-    tilt: tuple[float, float] = (np.pi / 18.0, np.pi / 3.0)
-    idle_motion: float = 0.05
-    normal: tuple[float, float, float] | None = None
+_TILT = (np.pi / 18.0, np.pi / 3.0)
+"""Smallest and largest angle between its motion and the normal, rad."""
+
+_IDLE_MOTION = 0.05
+"""Standard deviation of what the joints move besides, as an arm with more joints than its task needs does, rad/s."""
 
 
 def candidate_impacts(
@@ -55,7 +46,7 @@ def candidate_impacts(
     friction: float = 0.0,
     restitution: float = 0.0,
     velocity_error: float = 2e-3,
-    settings: CandidateSettings | None = None,
+    normal: ArrayLike | None = None,
 ) -> list[ImpactTrial]:
     """Impacts of the rigid arm at random postures, without noise.
 
@@ -66,7 +57,7 @@ def candidate_impacts(
         friction: Coulomb's coefficient.
         restitution: Coefficient of restitution.
         velocity_error: Standard error that the velocities will be measured with, rad/s.
-        settings: How they are drawn.
+        normal: (3,) Normal of the surface; None for surfaces of any orientation.
 
     Raises:
         InvalidInputError: Less than one, an error that is not positive, or a normal of zero length.
@@ -75,25 +66,23 @@ def candidate_impacts(
         raise InvalidInputError("count", count, "at least 1")
     if not velocity_error > 0.0:
         raise InvalidInputError("velocity_error", velocity_error, "more than 0 rad/s")
-    chosen = settings or CandidateSettings()
     trials: list[ImpactTrial] = []
     while len(trials) < count:
         q = np.clip(
-            robot.home + rng.uniform(-chosen.spread, chosen.spread, robot.n),
+            robot.home + rng.uniform(-_SPREAD, _SPREAD, robot.n),
             robot.limits.position_lower,
             robot.limits.position_upper,
         )
-        normal, across = rng.standard_normal((2, 3))
-        if chosen.normal is not None:
-            normal = np.array(chosen.normal, dtype=float)
+        drawn, across = rng.standard_normal((2, 3))
+        surface = drawn if normal is None else np.asarray(normal, dtype=float)
         contact = Contact(
-            robot.tool_frame, normal, friction=friction, restitution=restitution, radius=robot.tool_radius
+            robot.tool_frame, surface, friction=friction, restitution=restitution, radius=robot.tool_radius
         )
         across -= (across @ contact.normal) * contact.normal
-        tilt = rng.uniform(*chosen.tilt)
+        tilt = rng.uniform(*_TILT)
         direction = np.sin(tilt) * across / np.linalg.norm(across) - np.cos(tilt) * contact.normal
-        velocity = np.linalg.pinv(robot.frame_jacobian(q)[:3]) @ (rng.uniform(*chosen.speed) * direction)
-        velocity += chosen.idle_motion * rng.standard_normal(robot.n)
+        velocity = np.linalg.pinv(robot.frame_jacobian(q)[:3]) @ (rng.uniform(*_SPEED) * direction)
+        velocity += _IDLE_MOTION * rng.standard_normal(robot.n)
         after = predict(robot, q, velocity, contact)
         if after.mode != "separate":
             errors = np.full(robot.n, velocity_error)

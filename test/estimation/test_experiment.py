@@ -7,7 +7,6 @@ from rigid_trials import with_noise
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation import identify_motor_inertia
 from impact_aware.estimation.experiment import (
-    CandidateSettings,
     candidate_impacts,
     choose_impacts,
     expected_errors,
@@ -62,8 +61,7 @@ def test_more_impacts_never_tell_less(information):
 
 
 def test_a_given_surface_is_kept(robot):
-    settings = CandidateSettings(normal=(0.0, 0.0, 2.0))
-    for trial in candidate_impacts(robot, np.random.default_rng(0), 5, settings=settings):
+    for trial in candidate_impacts(robot, np.random.default_rng(0), 5, normal=(0.0, 0.0, 2.0)):
         np.testing.assert_array_equal(trial.contact.normal, [0.0, 0.0, 1.0])
         assert (robot.frame_jacobian(trial.q)[:3] @ trial.velocity_before)[2] < 0.05
 
