@@ -25,32 +25,24 @@ LARGEST = 1e12
 MOST = 2**31 - 1
 """Largest count, or seed of a random generator."""
 
-_ANY = Range(-LARGEST, LARGEST)
 
+def _number(kind: type, given: Range) -> tuple[Callable[[str], Any], str]:
+    """Return the `type` of an argument that is a number of this kind within a range, and that range in words."""
+    allowed = given._replace(low=max(given.low, -LARGEST), high=min(given.high, LARGEST))
+    span = f"{'above ' if allowed.open_below else ''}{allowed.low:g} to {allowed.high:g}"
+    expected = f"a {'whole ' if kind is int else ''}number, {span} {allowed.unit}".rstrip()
 
-def real(low: float = -LARGEST, high: float = LARGEST) -> Callable[[str], float]:
-    """Return the `type` of an argument that is a number within these bounds."""
-    return lambda word: _number(word, read_number, Range(low, high), f"a number, {low:g} to {high:g}")
+    def read(word: str) -> Any:
+        try:
+            read_number(word)
+            value = kind(word)
+        except (ValueError, OverflowError):
+            value = math.nan
+        if not allowed.low <= value <= allowed.high or (allowed.open_below and value == allowed.low):
+            raise argparse.ArgumentTypeError(f"got {word[:80]!r}, expected {expected}")
+        return value
 
-
-def whole(low: int = 0, high: int = MOST) -> Callable[[str], int]:
-    """Return the `type` of an argument that is an integer within these bounds."""
-    return lambda word: int(_number(word, _integer, Range(low, high), f"a whole number, {low} to {high}"))
-
-
-def _integer(word: str) -> int:
-    read_number(word)
-    return int(word)
-
-
-def _number(word: str, read: Callable[[str], Any], allowed: Range, expected: str) -> Any:
-    try:
-        value = read(word)
-    except (ValueError, OverflowError):
-        value = math.nan
-    if not allowed.low <= value <= allowed.high or (allowed.open_below and value == allowed.low):
-        raise argparse.ArgumentTypeError(f"got {word[:80]!r}, expected {expected}")
-    return value
+    return read, span
 
 
 def _path(word: str) -> Path:
@@ -83,8 +75,8 @@ class NumberParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **settings: Any) -> None:
         """Take what `ArgumentParser` takes."""
         super().__init__(*args, **settings)
-        self.register("type", float, real())
-        self.register("type", int, whole())
+        self.register("type", float, _number(float, Range(-LARGEST, LARGEST))[0])
+        self.register("type", int, _number(int, Range(0, MOST))[0])
         self.register("type", Path, _path)
         # argparse takes -1e-3, -inf and -nan for flags.
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d|inf|nan)", re.IGNORECASE)
@@ -177,11 +169,8 @@ def _reader(kind: Any, about: Mapping[str, Any]) -> tuple[Callable[[str], Any], 
         return kind, "", ""
     low, high = (bound if about[end] is None else about[end] for end, bound in (("low", -LARGEST), ("high", LARGEST)))
     given = about["within"] or Range(low, high)
-    allowed = given._replace(low=max(given.low, -LARGEST), high=min(given.high, LARGEST))
-    span = f"{'above ' if allowed.open_below else ''}{allowed.low:g} to {allowed.high:g}"
-    expected = f"a {'whole ' if kind is int else ''}number, {span} {allowed.unit}".rstrip()
-    shown = "" if allowed[:2] == _ANY[:2] else span
-    return lambda word: _number(word, _integer if kind is int else read_number, allowed, expected), allowed.unit, shown
+    read, span = _number(kind, given)
+    return read, given.unit, "" if span == f"{-LARGEST:g} to {LARGEST:g}" else span
 
 
 def _shown(default: Any) -> str:
