@@ -71,8 +71,6 @@ def field_from_message(message: Any) -> ReferenceField:
     values["start_ramp"] = given(message, "start_ramp", 0.0)
     if hasattr(message, "object_velocity"):
         values |= {"object_velocity": vector(message.object_velocity), "object_time": seconds(message.object_stamp)}
-    if getattr(message, "object_swings", getattr(message, "object_swing_frequency", 0.0)):
-        raise InvalidInputError("object_swings", True, "false: fields of earlier versions for objects that swing")
     if shape := getattr(message, "object_shape", 0):  # a name or missing in recordings of earlier versions
         values["object_shape"] = shape if isinstance(shape, str) else _shape(shape)
         values["object_vertices"] = _corners(message.object_vertices)

@@ -35,13 +35,6 @@ def test_a_field_survives_the_way_through_a_message(field):
             np.testing.assert_array_equal(getattr(theirs, entry.name), getattr(mine, entry.name), err_msg=entry.name)
 
 
-def test_a_field_of_an_object_that_swings_is_refused(field):
-    message = field_to_message(field, 12.5, ROS)
-    message.object_swings = True
-    with pytest.raises(InvalidInputError, match="object_swings"):
-        field_from_message(message)
-
-
 def test_limits_that_are_zero_are_not_given_and_corners_come_in_threes(field):
     message = field_to_message(dataclasses.replace(field, post_sideways_radius=0.0), 0.0, ROS)
     assert not message.has_post_sideways_radius and field_from_message(message).post_sideways_radius == 0.0
