@@ -80,7 +80,7 @@ class GraphProbeNode(Node):
         """Who publishes the states, at which rate, with which stamps and joints."""
         sources = sorted(end_name(end) for end in self.get_publishers_info_by_topic(self._topic))
         several = "remap the nodes to the topic of one driver: each publisher moves the arm elsewhere"
-        found = [(f"{self._topic} from", _few(sources), several if len(sources) > 1 else "")]
+        found = [(f"{self._topic} from", _few(sources), several if len(sources) > 1 else "")] if sources else []
         if not self._messages:
             return [*found, (self._topic, "no message", why_silent(self, self._topic, "the robot's driver"))]
         arrivals, stamps = (np.array([message[k] for message in self._messages]) for k in (0, 1))

@@ -22,11 +22,11 @@ def probe(ros_context, monkeypatch):
     made, printed = [], []
     monkeypatch.setattr("builtins.print", lambda text, **_how: printed.append(text))
 
-    def probe(*, age=0.0, joints=JOINTS, count=300, twice=False, stamped=True):
+    def probe(*, age=0.0, joints=JOINTS, count=300, twice=False, stamped=True, topic="joint_states"):
         driver, other = Node("driver"), Node("other")
         node = GraphProbeNode(parameter_overrides=[Parameter("robot", value="panda")])
         made.extend((driver, other, node))
-        publisher = driver.create_publisher(JointState, "joint_states", 10)
+        driver.create_publisher(JointState, topic, 10)
         if twice:
             other.create_publisher(JointState, "joint_states", 10)
         driver.create_publisher(String, "words", 10)
@@ -37,7 +37,6 @@ def probe(ros_context, monkeypatch):
             # Handed over at once, whatever the machine does: 300 messages in 0.5 s are 600 Hz.
             message.header.stamp = stamp(begin - age + 1e-4 * k) if stamped else stamp(0.0)
             node._on_state(message)
-        assert publisher.topic_name == "/joint_states"
         node._settings = type(node._settings)(robot="panda", seconds=0.001 * max(count, 500))
         node._print()
         assert node.finished
@@ -77,3 +76,8 @@ def test_each_fault_has_its_remedy(probe, change, name, words):
     found = probe(**change)
     assert wrong(found) == {"quality of service", name}
     assert words in found[name]["advice"]
+
+
+def test_states_of_nobody_are_one_finding(probe):
+    found = probe(count=0, topic="states_of_another")
+    assert "/joint_states from" not in found and found["/joint_states"]["found"] == "no message"
