@@ -27,6 +27,7 @@ from rosbags.highlevel import AnyReader
 from std_msgs.msg import String
 
 from impact_aware.bringup.domain import own_domain
+from impact_aware.bringup.node_spec import node_of_word
 from impact_aware.errors import ImpactAwareError
 
 
@@ -126,7 +127,10 @@ def test_nodes_come_show_their_parameters_and_die_alone(
         with launched(file, words, log) as process:
             assert process.wait(patient(20.0)) == 1 and str(refusal) in log.read_text()
         return
-    wanted = {node.full_name for node in nodes if node.package == "impact_aware"}
+    own = [node for node in nodes if node.package == "impact_aware"]
+    wanted = {node.full_name for node in own if node.executable != "node_group"}
+    grouped = [word for node in own if node.executable == "node_group" for word in node.arguments]
+    wanted |= {f"/{node_of_word(word).full_name}" for word in grouped}
 
     def there() -> set[str]:
         return {f"{space.rstrip('/')}/{name}" for name, space in graph.get_node_names_and_namespaces()}
