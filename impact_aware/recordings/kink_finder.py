@@ -31,6 +31,9 @@ MOST_SAMPLES = 50
 FOLLOWS = 0.4
 """Time after a jump in which others are expected, s."""
 
+HOPELESS = -20.0
+"""Log-odds as `SURE` of `candidate`, below which nothing known of the neighbours makes it a jump."""
+
 CONVINCES = 3.5
 """A jump that convinces against noise, in those that just make a candidate: 1.6 to 4 were found from 100 to 1000 Hz."""
 
@@ -203,15 +206,36 @@ class KinkFinder:
         return (begin, end) if end - begin > LEAST_GAP * self._period else None
 
     def _test(self, noise: Noise, instants: Array) -> None:
-        """Test instants, the strongest first: after a contact others come."""
-        found: list[Candidate] = []
+        first: list[Candidate] = []
+        beside: list[float] = []
         for instant in instants.tolist():
-            candidate = self._tested_at(noise, instant, AGAIN if self._follows(instant) else SURE)
-            if candidate is not None:
-                found.append(candidate)
+            candidate = self._tested_at(noise, instant)
+            if candidate is None:
+                beside.append(instant)
+            else:
+                first.append(candidate)
                 if candidate.is_jump:
                     self._jumps.append(candidate.strongest.time)
-        # Once more with what is known of the neighbours, between which the windows lie.
+        # Once more with what is known of the neighbours: where the windows end, and that after a contact others come.
+        found: list[Candidate] = []
+        for old in first:
+            new = old
+            if old.is_jump:
+                self._jumps.remove(old.strongest.time)
+                sure = AGAIN if self._follows(old.strongest.time) else SURE
+                new = self._tested_at(noise, self._centre(old), sure) or old
+            elif old.gain > HOPELESS and self._follows(old.strongest.time):
+                new = self._tested_at(noise, old.instant, AGAIN) or old
+            if new.is_jump:
+                self._jumps.append(new.strongest.time)
+            found.append(new)
+        # What was beside a jump that is none after all has not been looked at.
+        for instant in beside:
+            late = self._tested_at(noise, instant, AGAIN if self._follows(instant) else SURE)
+            if late is not None:
+                found.append(late)
+                if late.is_jump:
+                    self._jumps.append(late.strongest.time)
         for place, candidate in enumerate(found):
             if candidate.is_jump:
                 self._jumps.remove(candidate.strongest.time)
