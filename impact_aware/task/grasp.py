@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pinocchio as pin
@@ -165,19 +166,12 @@ def _predict(
         contacts += table_contacts(task.object.name, body, task.object.friction_table, table=carrier)
         if carrier:
             objects[TABLE] = moving_table(field.object_velocity)
+    predict = partial(predict_simultaneous, contacts, arms=arms, objects=objects, inertia=inertia, search=False)
     if not gaps:
-        return predict_simultaneous(contacts, arms=arms, objects=objects, inertia=inertia, search=False)
+        return predict()
     closed = np.zeros(len(contacts) - sum(len(own) for own in gaps))
     open_gaps = np.concatenate([*gaps, closed])
-    return predict_simultaneous(
-        contacts,
-        arms=arms,
-        objects=objects,
-        inertia=inertia,
-        gaps=open_gaps,
-        time_constant=time_constant,
-        search=False,
-    )
+    return predict(gaps=open_gaps, time_constant=time_constant)
 
 
 def pad_time(task: Task, hitting: Sequence[int]) -> float:

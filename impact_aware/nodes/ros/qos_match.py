@@ -1,11 +1,12 @@
 """Whether the other ends of a node's topics match its own: what does not match is silence in ROS 2.
 
-A publisher offers a quality of service and a subscription asks for one. They are joined only when the types are equal
-and the offer is at least what is asked for in each policy; otherwise no message ever passes.
+A publisher offers a quality of service and a subscription requests one. They are joined only when the types are equal
+and the offer meets the request in each policy; otherwise no message ever passes.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,14 +25,15 @@ PATIENCE = 5.0
 _UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
 
 
-def qos_gap(offered: QoSProfile, asked: QoSProfile) -> str:
-    """Return in which policies an offer falls short of what is asked for, in the middleware's words; empty in none."""
-    for profile in (offered, asked):
+def qos_gap(offered: QoSProfile, requested: QoSProfile) -> str:
+    """Return the policies in which an offer does not meet a request, in the middleware's words; empty for none."""
+    pair = copy.copy(offered), copy.copy(requested)
+    for profile in pair:
         # Infinite where DDS gives it, not specified where the suite does: rclpy would take them to differ.
         for name in ("deadline", "liveliness_lease_duration"):
             if getattr(profile, name).nanoseconds >= Infinite.nanoseconds:
                 setattr(profile, name, Duration())
-    compatibility, reason = qos_check_compatible(offered, asked)
+    compatibility, reason = qos_check_compatible(*pair)
     if compatibility != QoSCompatibility.ERROR:
         return ""
     return "; ".join(part.removeprefix("ERROR: ").strip() for part in reason.split(";") if part.startswith("ERROR"))
