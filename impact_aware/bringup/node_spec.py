@@ -107,7 +107,7 @@ def with_companions(graph: Sequence[NodeSpec], above: str = "") -> tuple[NodeSpe
 
     def waiting(spec: NodeSpec) -> NodeSpec:
         others = sorted(names - {prefix + spec.full_name})
-        # ROS can't tell the type of an empty list.
+        # ROS cannot infer the type of an empty list.
         if spec.executable not in BEGINNING or not others:
             return spec
         return replace(spec, parameters={**spec.parameters, "companions": others})

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _SURFACE = (
-    "fitted", "normal", "normal_error", "normal_told", "friction", "friction_error", "friction_told",
+    "fitted", "normal", "normal_error", "normal_determined", "friction", "friction_error", "friction_determined",
     "friction_at_least", "offset", "offset_error", "modes", "restitution", "unexplained",
 )  # fmt: skip
 
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         found.append(as_dict(fit, radius, normal))
         odd = None if args.per_hit else _odd_file(robot, by_file, frame, inertia, radius)
         if odd is not None:
-            found[-1] |= {"one_point": False, "told": False, "told_along": False, "odd_file": odd}
+            found[-1] |= {"one_point": False, "determined": False, "determined_along": False, "odd_file": odd}
         if args.fit:
             surface = fit_contact_surface(
                 robot,
@@ -123,7 +123,10 @@ def run(args: argparse.Namespace) -> int:
 
 def as_dict(fit: ContactPointFit, radius: float, normal: Array | None) -> dict[str, Any]:
     """A fit as JSON knows it: SI units; point and direction in the frame's axes, impulses in the base frame."""
-    names = ("frame", "one_point", "probability", "told", "told_along", "point", "along", "error_along", "error_across")
+    names = (
+        "frame", "one_point", "probability", "determined", "determined_along", "point", "along", "error_along",
+        "error_across",
+    )  # fmt: skip
     return {
         **plain(fit, *names, "unexplained", "impulses", "impulse_errors"),
         "radius": radius,
@@ -146,7 +149,7 @@ def as_text(fit: dict[str, Any]) -> str:
         f"  point           {x:.4f} {y:.4f} {z:.4f} m   standard error {across:.2f} cm across, {along:.2f} cm along"
         f" ({a:.2f} {b:.2f} {c:.2f})",
     ]
-    if fit["told"]:
+    if fit["determined"]:
         lines.append("  for analyze     --offset " + " ".join(f"{value:.4f}" for value in fit["offset"]))
     for impulse, error in zip(fit["impulses"], fit["impulse_errors"], strict=True):
         shown = "  ".join(f"{value:.3f} +- {spread:.3f}" for value, spread in zip(impulse, error, strict=True))
@@ -180,12 +183,12 @@ def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
             f"probability of {fit.probability:.1g} (chi-square {fit.chi_square:.0f} of {fit.freedom}); --per-hit fits "
             "each hit alone"
         )
-    elif not fit.told:
+    elif not fit.determined:
         notes.append(
             f"not determined: the standard error across the impulse is {100 * fit.error_across:.1f} cm; more hits of "
             "the same point from other directions are needed"
         )
-    elif not fit.told_along:
+    elif not fit.determined_along:
         notes.append(
             f"the point along that line is known to {100 * fit.error_along:.1f} cm only: one hit determines the "
             "line of its impulse, hits from other directions where the lines meet"
@@ -240,8 +243,8 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
                 if i.estimate is not None
             ]
         if not table:
-            told = ", ".join(f"{impact.time:.3f}" for impact in found) or "none"
-            raise InvalidInputError("--impact-time", times, f"times within {NEAR} s of contacts of {file.name}: {told}")
+            seen = ", ".join(f"{impact.time:.3f}" for impact in found) or "none"
+            raise InvalidInputError("--impact-time", times, f"times within {NEAR} s of contacts of {file.name}: {seen}")
     # The point of a tip without a radius hangs on no normal; the table reader wants one.
     says = table and has_columns(file, "normal")
     assumed = args.normal if args.normal is not None or says else [0.0, 0.0, 1.0]
@@ -276,16 +279,16 @@ def _surface_as_text(fit: dict[str, Any]) -> list[str]:
     if 0.0 < fit["offset_error"] <= TELLING:
         shown = " ".join(f"{value:.4f}" for value in fit["offset"])
         lines.append(f"  with surface    --offset {shown}   standard error {100.0 * fit['offset_error']:.2f} cm")
-    if fit["normal_told"]:
+    if fit["normal_determined"]:
         shown = " ".join(f"{value:.4f}" for value in fit["normal"])
         lines.append(f"  normal          {shown}   +- {math.degrees(fit['normal_error']):.1f} deg, from the surface")
     elif "normal" in fit["fitted"]:
         lines.append("  normal          not determined")
-    if fit["friction_told"]:
+    if fit["friction_determined"]:
         lines.append(f"  friction        {fit['friction']:.3f} +- {fit['friction_error']:.3f}")
     elif "friction" in fit["fitted"]:
         # Around a normal that is not known an impulse leans by nothing.
-        known = "normal" not in fit["fitted"] or fit["normal_told"]
+        known = "normal" not in fit["fitted"] or fit["normal_determined"]
         bound = f"; at least {fit['friction_at_least']:.3f}" if known else ""
         lines.append(f"  friction        not determined{bound}")
     return lines
@@ -295,12 +298,12 @@ def _surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) 
     """Notes on values that are left out, and on assumptions."""
     notes = []
     slides = "slide" in fit.modes
-    if "normal" in fit.fitted and not fit.normal_told:
+    if "normal" in fit.fitted and not fit.normal_determined:
         notes.append(
             f"the normal is not determined: its standard error is {math.degrees(fit.normal_error):.0f} deg; "
             + _missing(fit, point_fitted)
         )
-    if "friction" in fit.fitted and not fit.friction_told:
+    if "friction" in fit.fitted and not fit.friction_determined:
         reason = _missing(fit, point_fitted) if slides else "every hit sticks, and a larger friction explains it too"
         if 0 < fit.modes.count("slide") < SEVERAL:
             reason += (

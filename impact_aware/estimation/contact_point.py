@@ -124,19 +124,19 @@ class ContactPointFit:
         return self.probability >= CHANCE
 
     @property
-    def told(self) -> bool:
-        """Whether the jumps tell where the line of the impulse is; hits that do not agree on a point tell none."""
+    def determined(self) -> bool:
+        """Whether the jumps determine the line of the impulse; hits that do not agree on a point determine none."""
         return self.error_across <= TELLING and self.one_point
 
     @property
-    def told_along(self) -> bool:
-        """Whether they tell the point itself."""
-        return self.told and self.error_along <= TELLING
+    def determined_along(self) -> bool:
+        """Whether they determine the point itself."""
+        return self.determined and self.error_along <= TELLING
 
     def distance(self, point: Array) -> float:
-        """From a point (3,) of the frame to the fitted one, m; to the line where the place along it is not told."""
+        """From a point (3,) of the frame to the fitted one, m; to the line where only that is determined."""
         apart = np.asarray(point, dtype=float) - self.point
-        if not self.told_along:
+        if not self.determined_along:
             apart = apart - float(apart @ self.along) * self.along
         return float(np.linalg.norm(apart))
 
@@ -296,8 +296,8 @@ class ContactPointProblem:
         if better and distance > max(FAR, 2.0 * fit.error_across):
             verdict = "another_point"
         else:
-            verdict = "agrees" if fit.told else "cannot_tell"
-        error = max(fit.error_across, fit.error_along) if fit.told_along else fit.error_across
+            verdict = "agrees" if fit.determined else "cannot_tell"
+        error = max(fit.error_across, fit.error_along) if fit.determined_along else fit.error_across
         return AssumedPoint(verdict, distance, error, unexplained, excess, fit)
 
     def _weigh_levers(self, point: Array) -> bool:

@@ -102,12 +102,12 @@ class ContactSurfaceFit:
     rivals: bool
 
     @property
-    def normal_told(self) -> bool:
+    def normal_determined(self) -> bool:
         """Whether the normal was fitted and the jumps tell it."""
         return "normal" in self.fitted and self.normal_error <= TELLING_NORMAL
 
     @property
-    def friction_told(self) -> bool:
+    def friction_determined(self) -> bool:
         """Whether the friction was fitted and the jumps tell it; else `friction_at_least` is what they tell."""
         return "friction" in self.fitted and self.friction_error <= TELLING_FRICTION
 

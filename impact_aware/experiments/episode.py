@@ -94,7 +94,7 @@ def run_episode(
         seed: Seed of the sensors.
         robots: One model per arm; the task's profiles when None.
         sampled: The task's map for `impact_map="sampled"`; sampled now when None.
-        object_velocity: (3,) With which the object is believed to move from the start on, m/s; at rest when None.
+        object_velocity: (3,) With which the object is assumed to move from the start on, m/s; at rest when None.
 
     Raises:
         InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
@@ -301,7 +301,7 @@ def _field(
     robots: Sequence[RobotModel],
     object_velocity: ArrayLike | None,
 ) -> ReferenceField:
-    """The field at the start, with the velocity (3,) of an object that is believed to move, m/s."""
+    """The field at the start, with the velocity (3,) of an object that is assumed to move, m/s."""
     field = make_field(task, robots)
     if object_velocity is None:
         return field

@@ -76,7 +76,7 @@ MOVING = {
 """Modes in which a controller follows a field, in words."""
 
 NEWS = 1.0
-"""Wall time for which a controller is believed to be in the mode that it last said, s."""
+"""Wall time for which a controller counts as being in the mode that it last reported, s."""
 
 
 class MovingWatch:

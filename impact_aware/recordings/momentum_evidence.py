@@ -19,7 +19,7 @@ from impact_aware.robot import RobotModel
 
 SOME, LIKE, RATIO = 50, 0.7, 2.0
 """Samples in which torques are held against those that gravity needs; the least cosine, and the largest ratio of both,
-with which they are believed to be what drives the links, in sign and unit."""
+with which they count as what drives the links, in sign and unit."""
 
 FEWEST = 12
 """Samples with torques from which their noise is known."""

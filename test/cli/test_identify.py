@@ -358,7 +358,7 @@ def test_the_contact_point_is_that_of_the_hits_that_were_named(command, robot, r
     assert status == 2 and "got [1.45], expected times within 0.02 s of contacts of bag: 1.300, 1.600" in err
 
 
-def test_a_tool_that_was_changed_between_recordings_is_told(command, robot, tmp_path):
+def test_a_tool_that_was_changed_between_recordings_is_reported(command, robot, tmp_path):
     """Files behind an option, the last of another tip than the others; without it the tip's centre is found."""
     rng, centre = np.random.default_rng(5), np.array([0.05, -0.03, 0.06])
     paths = [tmp_path / f"{name}.npz" for name in "abcd"]
@@ -376,10 +376,10 @@ def test_a_tool_that_was_changed_between_recordings_is_told(command, robot, tmp_
     status, out, err = command("identify", "contact-point", "--robot", "panda", "--json", *paths)
     assert status == 0, err
     found = json.loads(out)["fits"][0]
-    assert not found["told"] and Path(found["odd_file"]["file"]).name == "d.npz"
+    assert not found["determined"] and Path(found["odd_file"]["file"]).name == "d.npz"
     assert "d.npz are of another point" in found["notes"][0] and "tool changed" in found["notes"][0]
     found = json.loads(command("identify", "contact-point", *paths[:3], "--json")[1])["fits"][0]
-    assert found["told"] and "odd_file" not in found
+    assert found["determined"] and "odd_file" not in found
     np.testing.assert_allclose(found["offset"], centre, atol=2.0 * found["error_along"])
     unknown = command("identify", "contact-point", "--json", paths[0], "--nonsense")[2]
     assert "--nonsense: got an unknown option" in unknown

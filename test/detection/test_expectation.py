@@ -66,7 +66,7 @@ def test_wrong_predictions_are_refused():
             classifier.begin(event, *arguments)
 
 
-def judged(jump, predicted, *, acceleration=(0.0, 0.0, 0.0), inertia=None, std=None, begin=0, noise=0.0, turned=1.0):
+def classify(jump, predicted, *, acceleration=(0.0, 0.0, 0.0), inertia=None, std=None, begin=0, noise=0.0, turned=1.0):
     """The verdict on a motion without any error, whose jump begins at the event's time, 0.1003 s."""
     times, instant = np.arange(begin, 120) * PERIOD, 0.1003
     since = (times - instant)[:, None]
@@ -89,7 +89,7 @@ JUMP = np.array([0.3, -0.2, 0.1])
 
 
 def test_the_jump_is_the_ramp_over_the_parabola_of_the_motion_before():
-    found = judged(JUMP, 0.8 * JUMP, acceleration=(9.0, -7.0, 3.0))
+    found = classify(JUMP, 0.8 * JUMP, acceleration=(9.0, -7.0, 3.0))
     np.testing.assert_allclose(found.jump, JUMP, rtol=1e-6)
     assert found.share == pytest.approx(1.25, rel=1e-6)
     assert found.unexplained == pytest.approx(0.0, abs=1e-6)
@@ -97,9 +97,9 @@ def test_the_jump_is_the_ramp_over_the_parabola_of_the_motion_before():
 
 def test_a_verdict_comes_when_answers_agree_or_when_it_is_time():
     # The first sample 3 ms behind the impact is 104; four answers, or the first one 9 ms behind it.
-    assert judged(JUMP, JUMP).time == 107 * PERIOD
+    assert classify(JUMP, JUMP).time == 107 * PERIOD
     # The jump turns from the predicted direction to another at 4 ms, which changes the answer within four samples.
-    late = judged(JUMP, JUMP, turned=0.104)
+    late = classify(JUMP, JUMP, turned=0.104)
     assert not late.expected and 107 * PERIOD < late.time <= 110 * PERIOD
 
 
@@ -107,7 +107,7 @@ def test_a_verdict_comes_when_answers_agree_or_when_it_is_time():
     ("share", "expected"), [(0.19, False), (0.21, True), (1.98, True), (2.02, False), (-1.0, False)]
 )
 def test_an_expected_jump_is_a_fifth_to_twice_the_prediction(share, expected):
-    found = judged(share * JUMP, JUMP)
+    found = classify(share * JUMP, JUMP)
     assert found.share == pytest.approx(share, rel=1e-6)
     assert found.expected is expected
 
@@ -123,7 +123,7 @@ def aside(sine, weights=(1.0, 1.0, 1.0)):
 @pytest.mark.parametrize(("square", "expected"), [(0.068, True), (0.072, False), (0.5, False)])
 def test_the_unexplained_share_is_the_squared_sine_in_the_norm_of_the_inertia(square, expected, weights):
     predicted, jump = aside(np.sqrt(square), weights)
-    found = judged(jump, predicted, inertia=np.diag(weights))
+    found = classify(jump, predicted, inertia=np.diag(weights))
     assert found.unexplained == pytest.approx(square, rel=1e-5)
     assert found.expected is expected
 
@@ -132,7 +132,7 @@ def test_masses_that_are_coupled_count_too():
     inertia = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
     predicted, jump = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
     # (dv' M p)^2 / (dv' M dv  p' M p) = 0.25 / 2.
-    assert judged(jump, predicted, inertia=inertia).unexplained == pytest.approx(0.875, rel=1e-6)
+    assert classify(jump, predicted, inertia=inertia).unexplained == pytest.approx(0.875, rel=1e-6)
 
 
 @pytest.mark.parametrize(("square", "expected"), [(0.168, True), (0.172, False)])
@@ -141,19 +141,19 @@ def test_a_predictions_variance_widens_the_limit(square, expected):
     predicted, jump = aside(np.sqrt(square), weights)
     # sum of m s^2 over p' M p, which is 1: 0.01 + 0.02 + 0.02; doubled by the size of the prediction.
     scale = np.sqrt(0.5)
-    found = judged(scale * jump, scale * predicted, inertia=np.diag(weights), std=std)
+    found = classify(scale * jump, scale * predicted, inertia=np.diag(weights), std=std)
     assert found.expected is expected
 
 
 def test_noise_of_the_positions_is_no_unexplained_jump():
     # 1 mrad of noise is stated of a motion that has none: all of u, and no less than nothing, is taken off.
     predicted, jump = aside(np.sqrt(0.09))
-    assert not judged(0.02 * jump, 0.02 * predicted).expected
-    noisy = judged(0.02 * jump, 0.02 * predicted, noise=1e-4)
+    assert not classify(0.02 * jump, 0.02 * predicted).expected
+    noisy = classify(0.02 * jump, 0.02 * predicted, noise=1e-4)
     assert noisy.expected and noisy.unexplained == 0.0
 
 
 @pytest.mark.parametrize(("begin", "known"), [(89, True), (90, False)])
 def test_twelve_samples_before_the_impact_are_needed(begin, known):
     # The impact is between samples 100 and 101.
-    assert (judged(JUMP, JUMP, begin=begin) is not None) is known
+    assert (classify(JUMP, JUMP, begin=begin) is not None) is known

@@ -1,4 +1,4 @@
-"""Contact points from jumps made by hand: recovered where they can be, told as unknown where not."""
+"""Contact points from jumps made by hand: recovered where they can be, reported as unknown where not."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def jumped(robot, impulse, *, noise=0.0, seed=0, point=POINT, inertia="M+B_theta
 def test_three_hits_tell_the_point_and_their_impulses(robot):
     hits = [jumped(robot, impulse, seed=seed) for seed, impulse in enumerate(DIRECTIONS)]
     fit = ContactPointProblem(robot, hits, model_error=1e-4).fit()
-    assert fit.told and fit.told_along
+    assert fit.determined and fit.determined_along
     np.testing.assert_allclose(fit.point, POINT, atol=1e-5)
     np.testing.assert_allclose(fit.impulses, DIRECTIONS, atol=1e-4)
     assert fit.unexplained < 1e-5 and fit.freedom == 21 - 12
@@ -49,7 +49,7 @@ def test_three_hits_tell_the_point_and_their_impulses(robot):
 def test_one_hit_tells_the_line_of_its_impulse_and_not_where_on_it(robot):
     hit = jumped(robot, DIRECTIONS[0])
     fit = ContactPointProblem(robot, [hit], model_error=1e-5).fit()
-    assert fit.told and not fit.told_along
+    assert fit.determined and not fit.determined_along
     line = robot.placement(hit.q).rotation.T @ np.array(DIRECTIONS[0])
     assert abs(fit.along @ line) / np.linalg.norm(line) == pytest.approx(1.0, abs=1e-6)
     # Nearest to the frame, across the line; the distance of every point of the line is nothing.
@@ -59,20 +59,20 @@ def test_one_hit_tells_the_line_of_its_impulse_and_not_where_on_it(robot):
     assert fit.distance(POINT + 0.05 * across / np.linalg.norm(across)) == pytest.approx(0.05, abs=1e-4)
 
 
-def test_errors_hold_the_truth_and_tell_what_is_not_told(robot):
-    ratios, told = [], 0
+def test_errors_hold_the_truth_and_show_what_is_not_determined(robot):
+    ratios, determined = [], 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
         hits = [jumped(robot, rng.standard_normal(3), noise=0.01, seed=4 * seed + k, turn=0.01) for k in range(3)]
         fit = ContactPointProblem(robot, hits, model_error=0.0).fit()
-        told += fit.told
+        determined += fit.determined
         apart = fit.point - POINT
-        if fit.told_along:
+        if fit.determined_along:
             ratios.append(float(apart @ np.linalg.solve(fit.covariance, apart)))
     # Three squares of unit spread: 7.8 holds 95 of 100, here with 40 draws at most.
     assert len(ratios) >= 20 and 0.85 <= np.mean(np.array(ratios) < 7.815)
     weak = ContactPointProblem(robot, [jumped(robot, [0.02, 0.0, 0.03], noise=0.05)]).fit()
-    assert not weak.told and weak.error_across > 0.02
+    assert not weak.determined and weak.error_across > 0.02
 
 
 def test_what_is_left_at_another_point(robot):
@@ -105,12 +105,12 @@ def test_the_check_says_when_another_point_explains_the_jump_far_better(robot, o
 
 
 @pytest.mark.parametrize(
-    ("turn", "friction", "given", "told"),
+    ("turn", "friction", "given", "reported"),
     [(0.0, 0.0, True, False), (0.6, 0.0, True, True), (0.6, 0.9, True, False), (0.6, 0.1, True, True)]
     + [(0.6, 0.0, False, False)],
 )
 def test_the_check_says_when_another_normal_or_friction_explains_the_jump_far_better(
-    robot, turn, friction, given, told
+    robot, turn, friction, given, reported
 ):
     """The normal is turned off the impulse by hand; atan(0.9) holds 0.6 rad, atan(0.1) does not."""
     hit = jumped(robot, DIRECTIONS[0])
@@ -125,8 +125,8 @@ def test_the_check_says_when_another_normal_or_friction_explains_the_jump_far_be
     found = predict(robot, hit.q, -hit.jump, contact)
     check = check_contact(robot, hit.q, estimate, found, normal_given=given)
     assert check.lean == pytest.approx(turn, abs=0.01) and check.cone == pytest.approx(np.arctan(friction))
-    assert check.another_surface == told and bool(check.surface_note) == told
-    if told:
+    assert check.another_surface == reported and bool(check.surface_note) == reported
+    if reported:
         assert "leans 34 +-" in check.surface_note and "a friction of 0.68 or more" in check.surface_note
 
 

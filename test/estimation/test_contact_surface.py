@@ -1,4 +1,4 @@
-"""Normal and friction from jumps that the contact law of the test made: recovered where they can be, else told so."""
+"""Normal and friction from jumps by the law of the test: recovered where they can be, reported as unknown where not."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def degrees(one, other):
 def test_hits_by_hand_tell_normal_friction_and_tip_together(robot, radius, mass):
     hits = [slid(robot, seed, radius=radius, mass=mass) for seed in range(3)]
     fit = fit_contact_surface(robot, hits, radius=radius, object_mass=mass, model_error=1e-4, law_error=0.0)
-    assert fit.normal_told and fit.friction_told and not fit.rivals and fit.modes == ("slide",) * 3
+    assert fit.normal_determined and fit.friction_determined and not fit.rivals and fit.modes == ("slide",) * 3
     assert degrees(fit.normal, NORMAL) < 0.1 and fit.friction == pytest.approx(0.3, abs=2e-3)
     np.testing.assert_allclose(fit.offset, TIP, atol=1e-3)
     # The mass of what gives way decides which normal velocity the impulse belongs to.
@@ -92,23 +92,23 @@ def test_one_sliding_hit_tells_the_one_when_the_other_is_known(robot):
     hit = slid(robot, 5, friction=0.45, radius=0.03)
     words = {"offset": TIP, "radius": 0.03, "model_error": 1e-4, "law_error": 0.0}
     fit = fit_contact_surface(robot, [hit], friction=0.45, **words)
-    assert fit.fitted == ("normal",) and fit.normal_told and degrees(fit.normal, NORMAL) < 0.1
-    assert not fit.friction_told and fit.friction_error == 0.0
+    assert fit.fitted == ("normal",) and fit.normal_determined and degrees(fit.normal, NORMAL) < 0.1
+    assert not fit.friction_determined and fit.friction_error == 0.0
     fit = fit_contact_surface(robot, [hit], normal=2.0 * NORMAL, **words)
-    assert fit.fitted == ("friction",) and fit.friction_told and not fit.normal_told
+    assert fit.fitted == ("friction",) and fit.friction_determined and not fit.normal_determined
     assert fit.friction == pytest.approx(0.45, abs=2e-3) == fit.friction_at_least
     # Both at once: the contact's place on a round tip still tells them; of a bare point, nothing does.
     assert fit_contact_surface(robot, [hit], **words).normal_error < 0.01
     bare = fit_contact_surface(
         robot, [slid(robot, 5, friction=0.45)], offset=TIP, model_error=1e-4, law_error=0.0
     )
-    assert not bare.normal_told and not bare.friction_told
+    assert not bare.normal_determined and not bare.friction_determined
 
 
 def test_a_sticking_hit_bounds_the_friction_only(robot):
     hit = hit_by_map(robot, 1, "stick", friction=1.3)
     fit = fit_contact_surface(robot, [hit], normal=NORMAL, offset=TIP, model_error=1e-4)
-    assert fit.modes == ("stick",) and not fit.friction_told
+    assert fit.modes == ("stick",) and not fit.friction_determined
     contact = Contact(robot.tool_frame, NORMAL, offset=TIP, friction=1.3, restitution=float(fit.restitution[0]))
     normal, *along = predict(robot, hit.q, hit.before, contact).contact_impulse[:3]
     assert 0.02 < fit.friction_at_least < 1.3
@@ -118,15 +118,15 @@ def test_a_sticking_hit_bounds_the_friction_only(robot):
 @pytest.mark.slow
 @pytest.mark.parametrize("fitted", ["friction", "normal"])
 def test_errors_hold_the_truth_in_a_hundred_draws(robot, fitted):
-    """Of those told 95 of 100 are within 1.96 errors, in two directions within 2.45; chance takes 6 from that."""
+    """Of those determined 95 of 100 are within 1.96 errors, in two directions within 2.45; chance takes 6 from that."""
     given = {"friction": {"normal": NORMAL}, "normal": {"friction": 0.3}}[fitted]
     ratios = []
     for seed in range(100):
         hit = hit_by_map(robot, seed, "slide", friction=0.3, noise=0.005)
         fit = fit_contact_surface(robot, [hit], offset=TIP, model_error=0.0, law_error=0.0, **given)
-        if fitted == "friction" and fit.friction_told:
+        if fitted == "friction" and fit.friction_determined:
             ratios.append(abs(fit.friction - 0.3) / fit.friction_error / 1.96)
-        if fitted == "normal" and fit.normal_told:
+        if fitted == "normal" and fit.normal_determined:
             ratios.append(np.radians(degrees(fit.normal, NORMAL)) / fit.normal_error / 2.45)
     assert len(ratios) >= 80 and np.mean(np.array(ratios) < 1.0) >= 0.89 and np.mean(ratios) > 0.15
 
@@ -155,7 +155,7 @@ def _off_the_law(robot, seed, friction, share, mass):
 @pytest.mark.slow
 @pytest.mark.parametrize(("mass", "share"), [(None, FIXED_LAW), (2.3, FREE_LAW)])
 def test_errors_hold_where_joints_give_and_one_hit_says_that_it_can_not_tell(robot, mass, share):
-    ratios, plain, told = [], [], 0
+    ratios, plain, determined = [], [], 0
     for seed in range(40):
         friction = 0.15 + 0.01 * seed
         hit = _off_the_law(robot, seed, friction, share, mass)
@@ -163,22 +163,22 @@ def test_errors_hold_where_joints_give_and_one_hit_says_that_it_can_not_tell(rob
         fit = fit_contact_surface(robot, [hit], **words)
         apart = np.radians(degrees(fit.normal, NORMAL))
         ratios.append(apart / fit.normal_error)
-        told += fit.normal_told
+        determined += fit.normal_determined
         stiff = fit_contact_surface(robot, [hit], **words, law_error=0.0)
         plain.append(np.radians(degrees(stiff.normal, NORMAL)) / stiff.normal_error)
     # Two errors of the worse of two directions hold 86 to 95 of 100; chance takes 4 of 40 from that.
     assert np.mean(np.array(ratios) <= 2.0) >= 0.8 and np.median(ratios) > 0.1
     assert np.mean(np.array(plain) <= 2.0) < 0.7
-    assert told <= 10
+    assert determined <= 10
 
 
 def test_one_hit_bounds_the_friction_only_unless_joints_are_said_to_be_stiff(robot):
     hits = [slid(robot, seed, friction=0.37) for seed in range(3)]
     words = {"normal": NORMAL, "offset": TIP}
     one = fit_contact_surface(robot, hits[:1], **words)
-    assert one.modes == ("slide",) and not one.friction_told
+    assert one.modes == ("slide",) and not one.friction_determined
     assert one.friction_at_least == pytest.approx(0.37, abs=0.02)
-    assert fit_contact_surface(robot, hits[:1], law_error=0.0, model_error=1e-4, **words).friction_told
+    assert fit_contact_surface(robot, hits[:1], law_error=0.0, model_error=1e-4, **words).friction_determined
     three = fit_contact_surface(robot, hits, **words)
     assert three.friction == pytest.approx(0.37, abs=0.02) and 0.02 < three.friction_error < 0.3
     with pytest.raises(InvalidInputError, match="law error"):

@@ -38,8 +38,8 @@ def hits_of(robot, seed, count, *, friction=0.0, noise=1e-5, centre=CENTRE):
 def test_the_centre_comes_from_normals_even_where_impulses_lean(robot, friction):
     hits = hits_of(robot, 3, 4, friction=friction)
     fit = ContactPointProblem(robot, hits, model_error=1e-4, radius=RADIUS).fit()
-    assert fit.told_along
-    # The granted error of the inertia makes 0.14 mm along the least told direction.
+    assert fit.determined_along
+    # The granted error of the inertia makes 0.14 mm along the least determined direction.
     np.testing.assert_allclose(fit.point, CENTRE, atol=1e-4)
     # The same hits of a tip without a radius: no point of the tool is touched in all of them.
     sharp = ContactPointProblem(robot, hits, model_error=1e-4).fit()
@@ -73,7 +73,7 @@ def test_errors_hold_the_centre_of_tips_that_slide(robot, known):
 def test_hits_of_two_tools_are_of_no_point(robot):
     hits = hits_of(robot, 7, 3, noise=2e-3) + hits_of(robot, 8, 3, noise=2e-3, centre=CENTRE + [0.0, 0.05, -0.06])
     fit = ContactPointProblem(robot, hits, radius=RADIUS).fit()
-    assert not fit.one_point and not fit.told and not fit.told_along and fit.probability < 1e-3
+    assert not fit.one_point and not fit.determined and not fit.determined_along and fit.probability < 1e-3
     assert ContactPointProblem(robot, hits[:3], radius=RADIUS).fit().one_point
 
 
@@ -100,7 +100,7 @@ def test_agreeing_recordings_are_accused_as_often_as_promised(robot):
 def test_an_assumed_centre_is_held_against_all_hits(robot, away, verdict):
     hits = hits_of(robot, 11, 4, friction=0.2, noise=2e-3)
     found = ContactPointProblem(robot, hits, radius=RADIUS).compare(CENTRE + away)
-    # Across the least told direction, which has 2 cm of error, it is 31 of the 41 mm.
+    # Across the least determined direction, which has 2 cm of error, it is 31 of the 41 mm.
     across = away - (found.fit.along @ away) * found.fit.along
     assert found.verdict == verdict and abs(found.distance - np.linalg.norm(across)) < 0.005
     assert (found.unexplained > 2.0 * found.fit.unexplained) == (verdict == "another_point")
