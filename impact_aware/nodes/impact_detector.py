@@ -118,7 +118,6 @@ class ImpactDetectorNode(Node):
         for topic in settings.other_impacts:
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
         self._twins = TwinWatch(self)
-        self._heartbeat = HeartbeatSender(self, ["impacts"])
         self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         if settings.from_description:
@@ -147,6 +146,8 @@ class ImpactDetectorNode(Node):
             lowest_rate=settings.lowest_rate,
             gaps=True,
         )
+        # What takes long is done: heartbeats without a pause from here on.
+        self._heartbeat = HeartbeatSender(self, ["impacts"])
         self._ready = True
         self.get_logger().info(f"watching joint_states with the {settings.detector} detector")
 

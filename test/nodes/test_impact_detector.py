@@ -77,6 +77,21 @@ def test_beside_a_robot_description_alone_the_arm_is_found_by_name_and_its_motor
     assert said.count("a URDF has no motor inertia") == 2 and "one_joint, other_joint of robot_desc" in said
 
 
+@pytest.mark.parametrize("described", [True, False])
+def test_heartbeats_begin_once_the_detector_watches(harness, monkeypatch, described):
+    """What takes long at the start would be a pause between two of them, which stops an arm."""
+    begun = []
+    monkeypatch.setattr(
+        "impact_aware.nodes.impact_detector.HeartbeatSender", lambda node, topics: begun.append(node.watch is not None)
+    )
+    given = {"from_description": True} if described else {"joints": NAMES}
+    detector = harness(ImpactDetectorNode, normal=[0.0, 0.0, 1.0], **given)
+    if described:
+        assert begun == []
+        detector.send("robot_description", String(data=load_profile("panda").urdf.read_text()))
+    assert begun == [True]
+
+
 def at_impact(normal):
     """What a predictor with that normal answers to an impact."""
 
