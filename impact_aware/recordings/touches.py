@@ -12,7 +12,7 @@ from impact_aware.arrays import Array
 from impact_aware.detection.momentum_observer import threshold_of
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.robot import RobotModel
-from impact_aware.robot.profile import EFFORT_KINDS, effort_kind_of
+from impact_aware.robot.profile import effort_kind_of
 
 PERIOD = 0.01
 """Time between two samples that are looked at, s: pushes of hands are slower."""
@@ -67,9 +67,8 @@ class TouchFinder:
     """Finds touches in the measured torques of one arm, which at rest are those of gravity but for contacts."""
 
     def __init__(self, robot: RobotModel | None) -> None:
-        """Without a robot, or with one that measures no torques, nothing is found."""
-        kind = EFFORT_KINDS["link_torque"] if robot is None or robot.profile is None else effort_kind_of(robot.profile)
-        self._robot = robot if kind.is_torque else None
+        """Without a robot, or with one whose profile does not state that efforts are torques, nothing is found."""
+        self._robot = robot if robot is not None and effort_kind_of(robot.profile).is_torque else None
         self._kept: list[ArmSamples] = []
         self._next = -np.inf
 
