@@ -38,7 +38,8 @@ def test_json_and_refusals(command, tmp_path):
     assert "existing URDF file" in command("new-robot", tmp_path / "none.urdf")[2]
     assert "elbow" in command("new-robot", URDF, "--joints", "elbow")[2]
     assert "nowhere" in command("new-robot", URDF, "--tool-frame", "nowhere")[2]
-    assert "without its ending" in command("new-robot", URDF, "--name", "../x")[2]
+    for name in ("../x", ".x", "a\x1b[2J", "a\nb"):
+        assert "without its ending" in command("new-robot", URDF, "--name", name, "--out", tmp_path)[2]
     (tmp_path / "x.urdf").write_text("<html/>")
     status, _, err = command("new-robot", tmp_path / "x.urdf")
     assert status == 2 and "robot" in err
