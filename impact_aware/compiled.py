@@ -68,6 +68,9 @@ DENSE_VECTOR, DENSE_MATRIX = (types.Array(types.float64, dimensions, "C") for di
 CONSTANT_VECTOR, CONSTANT_MATRIX = (types.Array(types.float64, dimensions, "C", readonly=True) for dimensions in (1, 2))
 """Arrays that are only read, row after row in memory."""
 
+TABLES, DENSE_TABLES = types.Array(types.float64, 3, "A", readonly=True), types.Array(types.float64, 3, "C")
+"""Tables of three dimensions: one that is only read, and one that is written to."""
+
 SMALL_INDICES = types.Array(types.int8, 1, "C")
 INDICES, INDEX_MATRIX = (types.Array(types.int64, dimensions, "C") for dimensions in (1, 2))
 """The same of whole numbers."""

@@ -10,15 +10,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 from scipy.linalg import solve_triangular
 
 from impact_aware.arrays import Array
-from impact_aware.compiled import DENSE_MATRIX, INDEX, MATRIX, NOTHING, compiled
+from impact_aware.compiled import DENSE_MATRIX, DENSE_TABLES, INDEX, MATRIX, NOTHING, TABLES, compiled
 from impact_aware.estimation.priors import JUMPS
-
-TABLES = types.Array(types.float64, 3, "A", readonly=True)
-DENSE_TABLES = types.Array(types.float64, 3, "C")
 
 SMALLEST = 1e-15
 """Share of its diagonal to which a pivot may fall: a covariance that is singular to rounding stays usable."""

@@ -116,6 +116,15 @@ def test_only_nodes_import_ros() -> None:
     assert not found
 
 
+def _roots(tree: ast.Module) -> set[str]:
+    return {name.partition(".")[0] for name in imported_modules(tree)}
+
+
+def test_only_one_file_imports_numba() -> None:
+    """It keeps Numba from reading a file of the current folder, which could choose code to run."""
+    assert {str(path) for path, tree in TREES.items() if "numba" in _roots(tree)} == {"compiled.py"}
+
+
 def test_no_product_file_names_the_rigs() -> None:
     """The product works without them: their commands and nodes come by entry points."""
     plugged = tomllib.loads((ROOT / "rigs" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
