@@ -24,7 +24,8 @@ from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.contact.shape_registry import SHAPES, shape_named
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
-from impact_aware.impact.palm import PalmPrediction, checked_palm, face_middle, predict_palm
+from impact_aware.impact.hit import HitPrediction, predict_hit
+from impact_aware.impact.palm import checked_palm, face_middle
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.parameters import Options, described, shared
 from impact_aware.ranges import Range
@@ -138,11 +139,11 @@ def run(args: argparse.Namespace) -> int:
     obstacle = _object(args, shape, contact, point)
     choices = {"method": args.method, "inertia": args.inertia}
     uncertain = None
-    prediction: ImpactPrediction | PalmPrediction
+    prediction: ImpactPrediction | HitPrediction
     if palm is not None:
         body = None if obstacle is None else PlacedShape(shape, obstacle.position, _rotation(args))
         table = {"shape": body, "table_friction": args.table_friction}
-        prediction = predict_palm(robot, q, dq, contact, palm, obstacle=obstacle, **table, **choices)
+        prediction = predict_hit(robot, q, dq, contact, palm, obstacle=obstacle, **table, **choices)
     elif args.covariance is None:
         prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
     else:
@@ -224,7 +225,7 @@ _FIGURES = (
 )  # fmt: skip
 
 
-def to_json(robot: RobotModel, prediction: ImpactPrediction | PalmPrediction) -> dict[str, Any]:
+def to_json(robot: RobotModel, prediction: ImpactPrediction | HitPrediction) -> dict[str, Any]:
     """The prediction as one JSON object: SI units, base frame, joints in the model's order."""
     return {
         "robot": robot.name,
@@ -235,7 +236,7 @@ def to_json(robot: RobotModel, prediction: ImpactPrediction | PalmPrediction) ->
     }
 
 
-def format_prediction(robot: RobotModel, prediction: ImpactPrediction | PalmPrediction) -> str:
+def format_prediction(robot: RobotModel, prediction: ImpactPrediction | HitPrediction) -> str:
     """The prediction as a table for people."""
     width = max(len("joint"), *(len(name) for name in robot.joint_names))
     lines = [f"{'joint':<{width}}  {'before':>9}  {'after':>9}  {'jump':>9}   rad/s"]

@@ -242,8 +242,7 @@ class LiveField:
             self._robots,
             bases=[arm.base for arm in self._arms],
             postures=[np.array(own.posture) if own.posture else None for own in task.arms],
-            friction=task.object.friction_tool,
-            restitution=task.object.restitution,
+            task=task,
         )
         postures = GraspPostures(task, self._arms, field, self._state_before)
         if self._several:

@@ -192,7 +192,8 @@ def _drifts(problem: _Problem, impulse: Array, restitution: Array | None) -> boo
     back[:, 0] = 0.0 if restitution is None else restitution
     moved = np.maximum(*(np.abs(way @ matrix).max(axis=1) for way in (directions, directions * back.ravel())))
     error = max(residual, _ROUNDING) * max(1.0, float(np.abs(impulse).max()))
-    return bool((moved * error > _DETERMINED * size).any())
+    # A singular value of exactly zero stands for one of rounding.
+    return bool((moved * error > _DETERMINED * np.maximum(size, _ROUNDING)).any())
 
 
 def _starts(problem: _Problem) -> Iterator[Array]:

@@ -17,8 +17,9 @@ from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.box import Box
 from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.hit import HitPrediction, predict_hit
 from impact_aware.impact.look_ahead import Approach, look_ahead
-from impact_aware.impact.palm import PalmPrediction, checked_palm, palm_normal, predict_palm
+from impact_aware.impact.palm import checked_palm, palm_normal
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD
@@ -50,7 +51,7 @@ _SEEN = (
 class Prediction(NamedTuple):
     """An impact's prediction, and its spread where the covariance of the inputs is known."""
 
-    outcome: ImpactPrediction | PalmPrediction
+    outcome: ImpactPrediction | HitPrediction
     uncertain: UncertainPrediction | None = None
 
 
@@ -302,10 +303,10 @@ class JumpPredictor:
 
     def _hit_with_palm(
         self, q: Array, dq: Array, obstacle: FreeObject | None, shift: Array, how: dict[str, str]
-    ) -> PalmPrediction:
+    ) -> HitPrediction:
         shape, table = None if obstacle is None else self._placed(shift), self._table_friction
         assert self._palm is not None
-        return predict_palm(
+        return predict_hit(
             self.robot, q, dq, self.contact, self._palm, obstacle=obstacle, shape=shape, table_friction=table, **how
         )
 

@@ -1,4 +1,4 @@
-"""A flat palm that hits: the corners of what it shares with the object's face, their common impact, and its sum.
+"""A flat palm on an object, and the object on its table: the corners where they touch, and the sum of their contacts.
 
 A single contact lets the tool turn about it; a palm that lies on the object's face does not turn (van Steen 2024).
 """
@@ -6,24 +6,18 @@ A single contact lets the tool turn about it; a palm that lies on the object's f
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import RADIUS, Contact, FreeObject, contact_jacobian
+from impact_aware.contact.geometry import RADIUS, FreeObject
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.bodies import ArmState, BodyContact
-from impact_aware.impact.registry import DEFAULT_METHOD
-from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
+from impact_aware.impact.bodies import BodyContact
+from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.records import ContactImpulse
-from impact_aware.records.impact import PALM
-from impact_aware.robot import RobotModel
-
-_ARM, _OBJECT = "arm", "object"
 
 TABLE = "table"
 """What a table that moves is called in a prediction."""
@@ -161,60 +155,6 @@ def summed_contact(prediction: SimultaneousPrediction, body: str) -> ContactImpu
     )
 
 
-class PalmPrediction(NamedTuple):
-    """State just after a palm's impact, named as in `ImpactPrediction`; vectors of three in the base frame.
-
-    Attributes:
-        velocity_before: (n,) rad/s.
-        velocity_after: (n,) rad/s.
-        mode: Of the palm as a whole, see `summed_contact`.
-        impulse: (3,) On the robot, N s.
-        point: (3,) Middle of what touches, m.
-        contact_velocity_before: (3,) Of that point relative to the obstacle, m/s.
-        contact_velocity_after: (3,) Just after, m/s.
-        effective_mass: Of the robot along the normal at that point, kg.
-        energy_loss: Of robot and object together, J.
-        contact: The given contact, with the object's normal where it touches.
-        obstacle: The free object, or None for a fixed surface.
-        object_twist_after: (6,) Linear first, m/s and rad/s; None for a fixed surface.
-        inertia: Which inertia was used.
-        method: `palm`.
-    """
-
-    velocity_before: Array
-    velocity_after: Array
-    mode: str
-    impulse: Array
-    point: Array
-    contact_velocity_before: Array
-    contact_velocity_after: Array
-    effective_mass: float
-    energy_loss: float
-    contact: Contact
-    obstacle: FreeObject | None
-    object_twist_after: Array | None
-    inertia: str
-    method: str = PALM
-
-    @property
-    def jump(self) -> Array:
-        """Change of the joint velocities (n,), rad/s."""
-        return self.velocity_after - self.velocity_before
-
-    @property
-    def reduced_mass(self) -> float:
-        """Along the normal of robot and object together, were the object free, kg; else the effective mass."""
-        if self.obstacle is None:
-            return self.effective_mass
-        row = self.contact.normal @ self.obstacle.jacobian(self.point)
-        return 1.0 / (1.0 / self.effective_mass + float(row @ self.obstacle.inverse_inertia @ row))
-
-    @property
-    def object_twist_before(self) -> Array | None:
-        """Of the object (6,), linear first, m/s and rad/s; None for a fixed surface."""
-        return None if self.obstacle is None else self.obstacle.twist
-
-
 def checked_palm(half_sizes: ArrayLike) -> Array | None:
     """Half edges (3,) of a palm, m; None for the zeros that say that there is none.
 
@@ -228,78 +168,6 @@ def checked_palm(half_sizes: ArrayLike) -> Array | None:
         expected = f"three lengths > 0 and <= {RADIUS.high:g} m, or three zeros"
         raise InvalidInputError("pad_half_sizes", half.tolist(), expected)
     return half
-
-
-def predict_palm(
-    robot: RobotModel,
-    q: ArrayLike,
-    dq: ArrayLike,
-    contact: Contact,
-    half_sizes: ArrayLike,
-    *,
-    obstacle: FreeObject | None = None,
-    shape: PlacedShape | None = None,
-    table_friction: float | None = None,
-    method: str = DEFAULT_METHOD,
-    inertia: str = "M+B_theta",
-) -> PalmPrediction:
-    """Predict the state just after a palm meets an object or a fixed surface with its face.
-
-    Args:
-        robot: The arm.
-        q: (n,) rad.
-        dq: (n,) Just before, rad/s.
-        contact: Frame of the palm, normal, friction and restitution; radius and points are those of a tip, not used.
-        half_sizes: (3,) Half edges of the palm along the axes of its frame, m.
-        obstacle: The free object; None for a fixed surface.
-        shape: Of the object; where it is not known, the palm's whole face touches it.
-        table_friction: Coulomb coefficient between the object and the table that it stands on, for which its shape is
-            needed; None for an object that nothing else holds.
-        method: The single-contact map, one of `IMPACT_MAPS`, for a palm that touches with one point only.
-        inertia: One of `INERTIA_CHOICES`.
-
-    Raises:
-        InvalidInputError: A state that is not finite, or sizes that make no palm.
-    """
-    half = checked_palm(half_sizes)
-    if half is None:
-        raise InvalidInputError("pad_half_sizes", "zeros", "three lengths > 0 m")
-    arm = ArmState(robot, np.asarray(q, dtype=float), np.asarray(dq, dtype=float))
-    tool = robot.placement(arm.q, contact.frame)
-    other = None if obstacle is None else _OBJECT
-    middle = BodyContact(
-        _ARM, contact.normal, tool.translation, other, contact.friction, contact.restitution, contact.frame
-    )
-    contacts = palm_contacts(middle, tool, half, shape)
-    objects = {} if obstacle is None else {_OBJECT: obstacle}
-    if obstacle is not None and shape is not None and table_friction is not None:
-        up, carrier = -robot.model.gravity.linear, None
-        if obstacle.twist[:3].any():
-            # An object that moves on a table is carried by it.
-            objects[TABLE], carrier = moving_table(obstacle.twist[:3]), TABLE
-        contacts += table_contacts(_OBJECT, shape, table_friction, up, carrier)
-    found = predict_simultaneous(
-        contacts, arms={_ARM: arm}, objects=objects, inertia=inertia, method=method, search=False
-    )
-    own = summed_contact(found, _ARM)
-    touched = dataclasses.replace(contact, normal=own.normal)
-    towards = own.normal @ contact_jacobian(robot, arm.q, Contact(contact.frame, own.normal, point=own.point))
-    inverse = float(towards @ np.linalg.solve(robot.mass_matrix(arm.q, inertia), towards))
-    return PalmPrediction(
-        velocity_before=arm.dq,
-        velocity_after=found.velocity_after[_ARM],
-        mode=own.mode,
-        impulse=own.impulse,
-        point=own.point,
-        contact_velocity_before=own.velocity_before,
-        contact_velocity_after=own.velocity_after,
-        effective_mass=1.0 / inverse if inverse > 0.0 else np.inf,
-        energy_loss=found.energy_loss,
-        contact=touched,
-        obstacle=obstacle,
-        object_twist_after=None if obstacle is None else found.velocity_after[_OBJECT],
-        inertia=inertia,
-    )
 
 
 def shared_corners(ring: ArrayLike, half_sizes: ArrayLike) -> Array:

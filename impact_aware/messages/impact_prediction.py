@@ -10,7 +10,7 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.detection import ExpectedJump
 from impact_aware.impact import ImpactPrediction
-from impact_aware.impact.palm import PalmPrediction
+from impact_aware.impact.hit import HitPrediction
 from impact_aware.impact.uncertainty import UncertainPrediction
 from impact_aware.messages.geometry import twist, vector, write_twist, write_vector
 from impact_aware.messages.stamps import stamp_seconds, write_stamp
@@ -73,7 +73,7 @@ def impact_to_message(impact: Impact, types: MessageTypes) -> Any:
 
 
 def write_answer(
-    response: Any, prediction: ImpactPrediction | PalmPrediction, joint_names: list[str], types: MessageTypes
+    response: Any, prediction: ImpactPrediction | HitPrediction, joint_names: list[str], types: MessageTypes
 ) -> None:
     """Write a prediction into an answer of `PredictPostImpact`, a fresh one, but for its `prediction`."""
     response.success = True
@@ -146,7 +146,7 @@ def drawable_impact(message: Any) -> Impact | None:
 
 
 def predicted_impact(
-    prediction: ImpactPrediction | PalmPrediction,
+    prediction: ImpactPrediction | HitPrediction,
     *,
     source: str,
     time: float,

@@ -16,8 +16,8 @@ UNIT_TOLERANCE = 1e-3
 COMMON = "simultaneous"
 """Method of a prediction of several arms that hit one object at once; a prediction of one arm leaves out the others."""
 
-PALM = "palm"
-"""Method of a prediction of all corners of one arm's palm at once, with the table under the object."""
+HIT, PALM = "hit", "palm"
+"""Methods of a prediction of one arm's round tip, or of all corners of its palm, with the table under the object."""
 
 DRAWN = ("look_ahead", "at_impact", "estimate", "plant")
 """Sources of an impact that is shown; an answer of the service goes to its client only."""
@@ -136,7 +136,7 @@ class Impact:
     @property
     def object_mass(self) -> float | None:
         """Mass of the free object, from the momentum it takes up, kg; None where a surface or a table takes up some."""
-        if not self.object or self.method == PALM:
+        if not self.object or self.method in (HIT, PALM):
             return None
         change = self.object_twist_after[:3] - self.object_twist_before[:3]
         taken_up = -sum((contact.impulse for contact in self.contacts), np.zeros(3))

@@ -10,7 +10,7 @@ from impact_aware.contact.cylinder import Cylinder
 from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import predict
-from impact_aware.impact.palm import predict_palm
+from impact_aware.impact.hit import predict_hit
 from impact_aware.robot import RobotModel
 
 Q = "0.1 -0.7 0.2 -2.2 0.05 1.5 0.7".split()
@@ -201,7 +201,7 @@ def test_a_palm_hits_with_all_corners_and_agrees_with_the_library(command, table
     assert (status, err) == (0, "")
     found = json.loads(out)
     how = {"shape": PlacedShape(Box((0.1, 0.065, 0.12)), centre), "table_friction": table}
-    expected = predict_palm(robot, q, dq, Contact("tool", normal, friction=0.6), half, obstacle=box, **how)
+    expected = predict_hit(robot, q, dq, Contact("tool", normal, friction=0.6), half, obstacle=box, **how)
     np.testing.assert_allclose(found["velocity_after"], expected.velocity_after, atol=1e-12)
     np.testing.assert_allclose(found["object_twist_after"], expected.object_twist_after, atol=1e-12)
     np.testing.assert_allclose(found["contact_point"], tool.translation - half[facing] * normal, atol=1e-12)

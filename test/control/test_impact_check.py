@@ -9,6 +9,7 @@ import pytest
 
 from impact_aware.control.safety.impact_check import check_field, check_impact, check_prediction, expected_impact
 from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.episode import EpisodeSettings, run_episode
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task import base_placement, load_task, make_field
@@ -39,13 +40,38 @@ def test_momentum_along_the_normal_goes_to_the_object():
     assert -surface @ FIELD.arms[0].normal == pytest.approx(common, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", ["hit_and_push", "hit_and_push_palm", "hit_and_push_can", "hit_and_push_wedge"])
+def test_the_jump_is_that_of_a_simulated_hit(name):
+    """By MuJoCo, which a tip, a palm and a can's line meet with their objects on the table."""
+    task = load_task(name)
+    field = make_field(task, [ROBOT])
+    expected = expected_impact(field, ROBOT, posture=np.array(task.arms[0].posture), task=task)
+    hit = run_episode(task, EpisodeSettings(duration=1.1)).impacts[0]
+    jump = hit.velocity_after - hit.velocity_before
+    assert np.linalg.norm(expected.jump - jump) < 0.1 * np.linalg.norm(jump)
+    joint_impulse = ROBOT.mass_matrix(hit.q, "M+B_theta") @ jump
+    assert np.linalg.norm(expected.joint_impulse - joint_impulse) < 0.1 * np.linalg.norm(joint_impulse)
+
+
+def test_arms_that_hit_together_are_checked_together_too():
+    """Palms that clamp a box stop each other; one alone drives it before itself."""
+    task = load_task("dual_arm_grab")
+    robots, bases = [ROBOT, ROBOT], [base_placement(arm) for arm in task.arms]
+    given = {"bases": bases, "postures": [np.array(arm.posture) for arm in task.arms], "task": task}
+    field = make_field(task, robots)
+    largest = max(np.abs(impact.jump).max() for impact in check_field(field, robots, **given))
+    limits = [SafetyLimits.of(ROBOT, velocity_jump=1.1 * largest)] * 2
+    with pytest.raises(InvalidInputError, match="velocity_jump"):
+        check_field(field, robots, limits=limits, **given)
+
+
 @pytest.mark.parametrize("name", ["hit_and_push", "dual_arm_grab"])
 def test_the_shipped_tasks_pass(name):
     task = load_task(name)
     robots = [ROBOT] * len(task.arms)
     postures = [np.array(arm.posture) if arm.posture else ROBOT.home for arm in task.arms]
     bases = [base_placement(arm) for arm in task.arms]
-    impacts = check_field(make_field(task, robots), robots, bases=bases, postures=postures)
+    impacts = check_field(make_field(task, robots), robots, bases=bases, postures=postures, task=task)
     assert all(0.1 < impact.energy < 1.0 for impact in impacts)
 
 

@@ -186,10 +186,17 @@ def test_a_twist_is_given_by_the_smallest_velocity_with_one_joint_at_rest(still)
 
 
 def test_restitution_and_friction_are_those_that_are_given():
-    plain, elastic = (expected_impact(FIELD, ROBOT, restitution=e) for e in (0.0, 0.4))
+    task = load_task("hit_and_push")
+    task = dataclasses.replace(task, arms=(dataclasses.replace(task.arms[0], load_share=1.0),))
+
+    def expected(**numbers):
+        given = dataclasses.replace(task, object=dataclasses.replace(task.object, **numbers))
+        return expected_impact(FIELD, ROBOT, task=given)
+
+    plain, elastic = (expected(friction_tool=0.0, restitution=e) for e in (0.0, 0.4))
     # Without friction the impulse grows with 1 + e, and with it every joint's jump.
     np.testing.assert_allclose(elastic.jump, 1.4 * plain.jump, rtol=1e-9)
-    assert np.abs(expected_impact(FIELD, ROBOT, friction=0.5).jump - plain.jump).max() > 1e-6
+    assert np.abs(expected(friction_tool=0.5).jump - plain.jump).max() > 1e-6
     assert (plain.energy, plain.normal_speed) == (elastic.energy, elastic.normal_speed)
 
 

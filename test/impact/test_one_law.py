@@ -9,7 +9,7 @@ import impact_aware as ia
 from impact_aware.contact.box import Box
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import IMPACT_MAPS
-from impact_aware.impact.palm import predict_palm
+from impact_aware.impact.hit import predict_hit
 
 SEED, STATES = 42, 200
 EXACT = 1e-9
@@ -78,7 +78,7 @@ def test_a_palm_that_touches_with_one_point_is_one_contact(robot, method):
             arm = ia.ArmState(robot, arm.q, -arm.dq)
         body = PlacedShape(Box((0.05, 0.05, 0.05)), tool.act(np.array([0.1, 0.08, 0.07])), tool.rotation)
         box = body.free_object(1.5)
-        found = predict_palm(robot, arm.q, arm.dq, contact, (0.04, 0.02, 0.02), obstacle=box, shape=body, method=method)
+        found = predict_hit(robot, arm.q, arm.dq, contact, (0.04, 0.02, 0.02), obstacle=box, shape=body, method=method)
         one = dataclasses.replace(contact, normal=found.contact.normal, point=found.point)
         alone = ia.predict(robot, arm.q, arm.dq, one, obstacle=box, method=method)
         np.testing.assert_allclose(found.velocity_after, alone.velocity_after, rtol=0, atol=EXACT, err_msg=f"{number=}")

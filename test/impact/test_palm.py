@@ -9,12 +9,12 @@ from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.bodies import ArmState, BodyContact
+from impact_aware.impact.hit import predict_hit
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.palm import (
     checked_palm,
     palm_contacts,
     palm_gaps,
-    predict_palm,
     shared_corners,
     summed_contact,
     table_contacts,
@@ -56,7 +56,7 @@ def kinetic(found, thing, velocity, twist):
 
 def test_what_the_palm_gives_the_object_takes_and_the_energy_is_that_of_both():
     thing = box(lower=0.02, aside=0.015)
-    found = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
+    found = predict_hit(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
     np.testing.assert_allclose(thing.mass * found.object_twist_after[:3], -found.impulse, atol=1e-9)
     lost = kinetic(found, thing, DQ, np.zeros(6)) - kinetic(
         found, thing, found.velocity_after, found.object_twist_after
@@ -71,7 +71,7 @@ def test_what_the_palm_gives_the_object_takes_and_the_energy_is_that_of_both():
 
 def test_object_and_tool_go_on_as_one_where_all_corners_stick():
     thing = box(lower=0.02, aside=0.015)
-    found = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
+    found = predict_hit(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
     tool, twist = ROBOT.frame_jacobian(Q) @ found.velocity_after, found.object_twist_after
     np.testing.assert_allclose(tool[3:], twist[3:], atol=1e-6)
     at_tool = twist[:3] + np.cross(twist[3:], TOOL.translation - thing.position)
@@ -83,18 +83,18 @@ def test_a_palm_of_no_size_is_a_tip():
     """A tip may turn about its point; four corners a micrometre apart may as well."""
     thing, tiny = box(lower=0.02, aside=0.015), np.where(np.abs(TOOL.rotation.T @ NORMAL) > 0.5, 0.03, 1e-6)
     tip = predict(ROBOT, Q, DQ, CONTACT, obstacle=thing)
-    found = predict_palm(ROBOT, Q, DQ, CONTACT, tiny, obstacle=thing)
+    found = predict_hit(ROBOT, Q, DQ, CONTACT, tiny, obstacle=thing)
     np.testing.assert_allclose(found.velocity_after, tip.velocity_after, atol=1e-3)
     np.testing.assert_allclose(found.impulse, tip.impulse, atol=1e-3)
     assert found.effective_mass == pytest.approx(tip.effective_mass, rel=1e-6)
-    real = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
+    real = predict_hit(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
     assert np.linalg.norm(real.velocity_after - tip.velocity_after) > 0.05
 
 
 def test_the_table_holds_an_object_that_is_hit_above_its_centre():
     thing = box(lower=0.05)
-    free = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
-    held = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing, **on_table(thing))
+    free = predict_hit(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
+    held = predict_hit(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing, **on_table(thing))
     assert abs(free.object_twist_after[3]) > 0.05
     corners = [[x, y, -BOX_HALF[2]] for x in (-0.1, 0.1) for y in (-0.065, 0.065)]
 
@@ -106,7 +106,7 @@ def test_the_table_holds_an_object_that_is_hit_above_its_centre():
 
 def test_no_corner_of_a_palm_goes_into_a_fixed_surface():
     """It may tip onto an edge, and nothing pulls it back."""
-    found = predict_palm(ROBOT, Q, DQ, CONTACT, HALF)
+    found = predict_hit(ROBOT, Q, DQ, CONTACT, HALF)
     assert found.object_twist_after is None and found.obstacle is None
     twist = ROBOT.frame_jacobian(Q) @ found.velocity_after
     facing = int(np.argmax(np.abs(TOOL.rotation.T @ NORMAL)))
@@ -123,7 +123,7 @@ def test_no_corner_of_a_palm_goes_into_a_fixed_surface():
 def test_the_predictor_takes_the_palm_for_its_own_contact_only():
     settings = {"object_mass": 2.2, "shape": Box(BOX_HALF), "object_position": box(0.03).position}
     predictor = JumpPredictor(ROBOT, CONTACT, pad_half_sizes=HALF, table_friction=0.3, **settings)
-    expected = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=box(0.03), **on_table(box(0.03)))
+    expected = predict_hit(ROBOT, Q, DQ, CONTACT, HALF, obstacle=box(0.03), **on_table(box(0.03)))
     found = predictor.predict(Q, DQ)
     np.testing.assert_allclose(found.outcome.velocity_after, expected.velocity_after, atol=1e-9)
     assert found.uncertain is None
@@ -203,8 +203,6 @@ def test_sizes_that_make_no_palm_are_refused(wrong):
     with pytest.raises(InvalidInputError, match="pad_half_sizes"):
         checked_palm(wrong)
     assert checked_palm([0.0, 0.0, 0.0]) is None
-    with pytest.raises(InvalidInputError, match="pad_half_sizes"):
-        predict_palm(ROBOT, Q, DQ, CONTACT, np.zeros(3))
 
 
 def test_gaps_of_a_palm_that_is_askew_are_the_heights_of_its_corners_over_the_face():

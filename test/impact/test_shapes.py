@@ -12,8 +12,9 @@ from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.hull import Hull
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact.bodies import BodyContact
+from impact_aware.impact.hit import predict_hit
 from impact_aware.impact.jump_predictor import JumpPredictor
-from impact_aware.impact.palm import palm_contacts, predict_palm, table_contacts
+from impact_aware.impact.palm import palm_contacts, table_contacts
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
@@ -100,7 +101,7 @@ def test_the_predictor_s_palm_hits_the_can_and_not_a_box_about_it():
     found = JumpPredictor(ROBOT, CONTACT, shape=CAN, pad_half_sizes=HALF, **known).predict(Q, DQ).outcome
     body = PlacedShape(CAN, place)
     how = {"obstacle": body.free_object(1.4), "shape": body, "table_friction": 0.3}
-    expected = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, **how)
+    expected = predict_hit(ROBOT, Q, DQ, CONTACT, HALF, **how)
     np.testing.assert_allclose(found.velocity_after, expected.velocity_after, atol=1e-9)
     # On a line the tool may turn about it, which a box's face would not let it.
     flat = JumpPredictor(ROBOT, CONTACT, pad_half_sizes=HALF, **known).predict(Q, DQ).outcome

@@ -2,13 +2,15 @@
 
 The arm hits with the mass that it shows along the normal, m_eff = 1 / (n' J (M + B_theta)^-1 J' n) (Wang 2021, eqs.
 7-8, with the apparent inertia of Rey Arias 2024, eqs. 8-9), so with the energy E = m_eff v_n^2 / 2. Its joints jump
-to what the impact map of Rey Arias 2024 (eqs. 10-17) predicts.
+to what the prediction of `jump_predictor` for the same tool, object and table is: `predict_hit`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,12 +21,14 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact import predict
+from impact_aware.impact.hit import predict_hit
 from impact_aware.reference import ReferenceField
 from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.task.grasp import predict_grasp_impact
+from impact_aware.task.task import Task
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class ExpectedImpact:
         posture: (n,) At the impact, rad.
         velocity_before: (n,) rad/s.
         velocity_after: (n,) Predicted, rad/s.
+        joint_impulse: (n,) What the contact does to the joints, J' p = (M + B_theta) times the jump, N m s.
     """
 
     arm: str
@@ -48,6 +53,7 @@ class ExpectedImpact:
     posture: Array
     velocity_before: Array
     velocity_after: Array
+    joint_impulse: Array
 
     @property
     def jump(self) -> Array:
@@ -62,10 +68,9 @@ def expected_impact(
     *,
     base: pin.SE3 | None = None,
     posture: Array | None = None,
-    friction: float = 0.0,
-    restitution: float = 0.0,
+    task: Task | None = None,
 ) -> ExpectedImpact:
-    """The impact that a field leads to: its impact position, at its impact velocity, against its object at rest.
+    """The impact of one arm alone that a field leads to: at its impact position and velocity, against its object.
 
     Args:
         field: The reference.
@@ -73,8 +78,8 @@ def expected_impact(
         index: Which arm of the field.
         base: Pose of the arm's base in the field's frame; identity when None.
         posture: (n,) From which the posture at the impact is looked for before the robot's home, rad.
-        friction: Between tool and object.
-        restitution: Between tool and object.
+        task: That the field was made of, which knows palm, friction, restitution and whether a table holds the object;
+            None where only the field is known: a round tip without friction on an object that nothing else holds.
 
     Raises:
         InvalidInputError: The impact position is out of reach.
@@ -98,13 +103,20 @@ def expected_impact(
         rows, twist = np.vstack([rows, np.eye(robot.n)[joint]]), np.append(twist, 0.0)
     velocity = np.asarray(np.linalg.lstsq(rows, twist, rcond=None)[0], dtype=np.float64)
     normal = base.rotation.T @ own.normal
-    contact = Contact(robot.tool_frame, normal, radius=robot.tool_radius, friction=friction, restitution=restitution)
+    contact, how = Contact(robot.tool_frame, normal, radius=robot.tool_radius), dict[str, Any]()
+    if task is not None:
+        thing = task.object
+        contact = dataclasses.replace(contact, friction=thing.friction_tool, restitution=thing.restitution)
+        how = {"half_sizes": task.arms[index].pad_half_sizes}
+        how["table_friction"] = None if task.lifts else thing.friction_table
     turn, place = base.rotation.T @ field.object_rotation, base.actInv(field.object_position)
-    body = PlacedShape(shape_of(field), place, turn).free_object(field.object_mass, [*moving, 0.0, 0.0, 0.0])
-    prediction = predict(robot, q, velocity, contact, obstacle=body)
+    shape = PlacedShape(shape_of(field), place, turn)
+    body = shape.free_object(field.object_mass, [*moving, 0.0, 0.0, 0.0])
+    prediction = predict_hit(robot, q, velocity, contact, obstacle=body, shape=shape, **how)
     speed = max(0.0, -float(prediction.contact_velocity_before @ normal))
     mass = prediction.effective_mass
-    return ExpectedImpact(own.arm, mass, speed, 0.5 * mass * speed**2, q, velocity, prediction.velocity_after)
+    impulse = robot.mass_matrix(q, prediction.inertia) @ prediction.jump
+    return ExpectedImpact(own.arm, mass, speed, 0.5 * mass * speed**2, q, velocity, prediction.velocity_after, impulse)
 
 
 def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits | None = None) -> None:
@@ -151,12 +163,12 @@ def check_field(
     bases: Sequence[pin.SE3] | None = None,
     limits: Sequence[SafetyLimits] | None = None,
     postures: Sequence[Array | None] | None = None,
-    friction: float = 0.0,
-    restitution: float = 0.0,
+    task: Task | None = None,
 ) -> tuple[ExpectedImpact, ...]:
     """Work out every arm's intended impact and refuse the field if one exceeds a limit.
 
-    Arms that hit together are checked one by one, each as if it were alone with the object.
+    Arms that hit together are checked one by one, each as if it were alone with the object, and where the task is known
+    all at once too.
 
     Args:
         field: The reference.
@@ -164,11 +176,10 @@ def check_field(
         bases: Pose of each arm's base in the field's frame; identity when None.
         limits: Of each arm; those of the profiles when None.
         postures: (n,) each; see `expected_impact`.
-        friction: Between tool and object.
-        restitution: Between tool and object.
+        task: See `expected_impact`.
 
     Returns:
-        The impact of each arm.
+        The impact of each arm alone.
 
     Raises:
         InvalidInputError: As `expected_impact` and `check_impact`.
@@ -181,11 +192,18 @@ def check_field(
             index,
             base=None if bases is None else bases[index],
             posture=None if postures is None else postures[index],
-            friction=friction,
-            restitution=restitution,
+            task=task,
         )
         check_impact(impact, robot, None if limits is None else limits[index])
         found.append(impact)
+    if task is not None and len(robots) > 1:
+        q, dq = [impact.posture for impact in found], [impact.velocity_before for impact in found]
+        common = predict_grasp_impact(task, robots, field, q, dq)
+        for index, (impact, robot) in enumerate(zip(found, robots, strict=True)):
+            after = common.velocity_after[task.arms[index].name]
+            joint_impulse = robot.mass_matrix(impact.posture, "M+B_theta") @ (after - impact.velocity_before)
+            together = dataclasses.replace(impact, velocity_after=after, joint_impulse=joint_impulse)
+            check_impact(together, robot, None if limits is None else limits[index])
     return tuple(found)
 
 
