@@ -25,6 +25,7 @@ import pyarrow.parquet
 from impact_aware.arrays import Array
 from impact_aware.child_process import survives
 from impact_aware.errors import InvalidInputError, one_reason
+from impact_aware.ranges import read_number
 from impact_aware.tables.arrays import check_size, lies_across, open_arrays, recording_length
 from impact_aware.tables.names import Name, listed
 from impact_aware.tables.text import BLANKS, MISSING, CellError, layout_of, read_cell, rows_of
@@ -324,7 +325,10 @@ def _is_list(kind: Any) -> bool:
 
 
 def _plain_column(values: Any) -> Array:
-    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    found = values.to_numpy(zero_copy_only=False)
+    if found.dtype == object:  # texts, which NumPy would read as Python does, and what is missing
+        found = [read_number(word) if isinstance(word, str) else word for word in found]
+    return np.asarray(found, dtype=np.float64)
 
 
 def _of_width(values: Array, width: int) -> Array:

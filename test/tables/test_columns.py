@@ -192,3 +192,18 @@ def test_all_samples_of_a_table_by_joint(tmp_path):
     assert samples.efforts is None
     with pytest.raises(InvalidInputError, match="elbow"):
         samples_in_table(path, ["elbow"])
+
+
+@pytest.mark.parametrize("word", ["١", "1_0"])
+@pytest.mark.parametrize("vectors", [False, True])
+def test_texts_of_a_parquet_file_are_numbers_as_everywhere(tmp_path, word, vectors):
+    path = tmp_path / "t.parquet"
+    for last, readable in (("2.5", True), (word, False)):
+        column = [["1", last]] if vectors else ["1", last]
+        pyarrow.parquet.write_table(pyarrow.table({"a": column}), path)
+        columns = open_columns(path)
+        if readable:
+            assert columns.whole(["a"])["a"].ravel().tolist() == [1.0, 2.5]
+        else:
+            with pytest.raises(InvalidInputError, match="no number"):
+                columns.whole(["a"])
