@@ -50,9 +50,6 @@ class CampaignOptions(Options):
     plant: str = described(
         PLANTS[0], "joints with elasticity, motors, friction and torque loop, or rigid ones", choices=PLANTS
     )
-    cluster: str | None = described(
-        None, "Dask scheduler, such as tcp://HOST:8786, in place of workers", metavar="ADDRESS"
-    )
     no_figures: bool = described(False, "leave the figures out")
 
 
@@ -92,7 +89,7 @@ def _run(
     done = sum(setup.key in store.rows for setup in setups)
     keep_maps(setups, options)
     with progress(total=len(setups), initial=done, desc=args.task, unit="run") as bar:
-        execute(setups, store, options, workers=args.workers, cluster=args.cluster, on_row=lambda row: bar.update())
+        execute(setups, store, options, workers=args.workers, on_row=lambda row: bar.update())
     rows = [store.rows[setup.key] for setup in setups]
     summary = summarise_random(rows) if random else summarise(rows)
     if not args.no_figures:

@@ -27,7 +27,6 @@ class PictureOptions(Options):
     )
     view: str = described("iso", f"{', '.join(VIEWS)}, or AZIMUTH,ELEVATION in degrees", metavar="VIEW")
     robot: str | None = described(None, "robot profile", absent="that of the recording")
-    title: str = described("", "first line above the picture")
     force: bool = described(False, "replace a picture that is there already")
 
 
@@ -60,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
 
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with progress(total=FRAMES, desc="frames", leave=False) as bar:
-                    words = {"view": args.view, "title": args.title, "robot": args.robot}
+                    words = {"view": args.view, "robot": args.robot}
                     draw_movie(bag, path, scene, **words, on_frame=bar.update)
             else:
-                draw_scene(scene, path, view=args.view, title=args.title)
+                draw_scene(scene, path, view=args.view)
         except OSError as error:
             raise InvalidInputError("--out", str(path), f"a file that can be written ({error.strerror})") from error
     show(args, summary(scene, path), lambda: _text(scene, path))

@@ -1,4 +1,4 @@
-"""The runs of a campaign, done by processes or a Dask cluster, and kept in a database that a kill leaves whole."""
+"""The runs of a campaign, done by processes, and kept in a database that a kill leaves whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ DATABASE, TABLE = "runs.sqlite", "runs.csv"
 
 _TEXT = ("key", "campaign", "object", "controller", "cause", "drawn", "first_contact")
 _PATIENCE = 10.0
-_CLUSTER_TIMEOUT = "10s"
 
 
 class CampaignError(ImpactAwareError):
@@ -167,7 +166,6 @@ def execute(
     options: RunOptions,
     *,
     workers: int = 1,
-    cluster: str | None = None,
     on_row: Callable[[Row], None] | None = None,
 ) -> None:
     """Do every run that the store does not have yet.
@@ -177,27 +175,23 @@ def execute(
         store: Where finished runs are kept.
         options: What all runs have in common.
         workers: Processes on this machine; 1 runs in this one.
-        cluster: Address of a Dask scheduler, such as tcp://HOST:8786, in place of processes.
         on_row: Called with every new row.
 
     Raises:
-        InvalidInputError: Less than one worker, no Dask for a cluster, or no scheduler at its address.
+        InvalidInputError: Less than one worker.
         CampaignError: Workers die again and again.
     """
     if workers < 1:
         raise InvalidInputError("workers", workers, "a number >= 1")
     todo = [(setup, options) for setup in setups if setup.key not in store.rows]
-    for row in _rows(todo, workers, cluster):
+    for row in _rows(todo, workers):
         store.add(row)
         if on_row is not None:
             on_row(row)
     store.write_in_order(setup.key for setup in setups)
 
 
-def _rows(todo: list[tuple[Run, RunOptions]], workers: int, cluster: str | None) -> Iterator[Row]:
-    if cluster is not None:
-        yield from _cluster_rows(todo, cluster)
-        return
+def _rows(todo: list[tuple[Run, RunOptions]], workers: int) -> Iterator[Row]:
     if workers == 1 or len(todo) < 2:
         yield from map(_run, todo)
         return
@@ -206,21 +200,6 @@ def _rows(todo: list[tuple[Run, RunOptions]], workers: int, cluster: str | None)
             yield row
     except WorkersDiedError as error:
         raise CampaignError(f"{error} What is done is kept") from error
-
-
-def _cluster_rows(todo: list[tuple[Run, RunOptions]], address: str) -> Iterator[Row]:
-    try:
-        from distributed import Client, as_completed
-    except ImportError as error:
-        raise InvalidInputError("--cluster", address, "the package `distributed` (Dask) to be installed") from error
-    try:
-        client = Client(address, timeout=_CLUSTER_TIMEOUT)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InvalidInputError("--cluster", address, "the address of a running Dask scheduler") from error
-    with client:
-        for future in as_completed(client.map(_run, todo, pure=False)):
-            yield future.result()
-            future.release()
 
 
 def _run(job: tuple[Run, RunOptions]) -> Row:

@@ -34,7 +34,6 @@ def draw_movie(
     scene: RecordedScene,
     *,
     view: str,
-    title: str,
     robot: str | None,
     on_frame: Callable[[], object] = lambda: None,
 ) -> Path:
@@ -45,7 +44,6 @@ def draw_movie(
         path: Where to write it.
         scene: Scene in the middle, which `read_scene` gave for the recording.
         view: As of `draw_scene`.
-        title: First line above each frame.
         robot: Profile of the robot, as of `read_scene`.
         on_frame: Called after each of `FRAMES` frames.
 
@@ -59,7 +57,7 @@ def draw_movie(
     corners = np.concatenate([corners_of(*pair) for pair in list(zip(scenes, markers, strict=True))[:: FRAMES - 1]])
     frames = []
     for each, drawn in zip(scenes, markers, strict=True):
-        canvas = FigureCanvasAgg(scene_figure(each, drawn, corners, view, title))
+        canvas = FigureCanvasAgg(scene_figure(each, drawn, corners, view))
         canvas.draw()
         whole = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
         small = whole.resize((WIDTH, whole.height * WIDTH // whole.width), Image.Resampling.LANCZOS)

@@ -60,20 +60,19 @@ Drawn = list[tuple[RecordedArm, Marker]]
 
 
 @figure_settings()
-def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso", title: str = "") -> Path:
+def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso") -> Path:
     """Write the picture as PNG; an existing file is replaced.
 
     Args:
         scene: What a recording shows at one time.
         path: Where to write it.
         view: Direction of the large picture: a name of `camera.VIEWS`, or `AZIMUTH,ELEVATION` in degrees.
-        title: First line above the picture.
 
     Raises:
         InvalidInputError: An unknown view.
     """
     drawn = drawn_markers(scene)
-    figure = scene_figure(scene, drawn, corners_of(scene, drawn), view, title)
+    figure = scene_figure(scene, drawn, corners_of(scene, drawn), view)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, partial(figure.savefig, format="png", dpi=DPI, pil_kwargs={"optimize": True}))
@@ -93,7 +92,7 @@ def corners_of(scene: RecordedScene, drawn: Drawn) -> Array:
     return np.concatenate(corners) if corners else np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
 
 
-def scene_figure(scene: RecordedScene, drawn: Drawn, corners: Array, view: str, title: str) -> Figure:
+def scene_figure(scene: RecordedScene, drawn: Drawn, corners: Array, view: str) -> Figure:
     """Figure of a scene; call within `figure_settings`.
 
     Args:
@@ -101,7 +100,6 @@ def scene_figure(scene: RecordedScene, drawn: Drawn, corners: Array, view: str, 
         drawn: Its markers, as of `drawn_markers`.
         corners: (m, 3) Points that the large picture shows, m.
         view: As of `draw_scene`.
-        title: As of `draw_scene`.
     """
     azimuth, elevation = view_direction(view)
     impacts = [(arm, impact) for arm in scene.arms if (impact := arm.scene.impact) is not None]
@@ -116,7 +114,7 @@ def scene_figure(scene: RecordedScene, drawn: Drawn, corners: Array, view: str, 
         _near_view(figure, near, arm, impact, [marker for owner, marker in drawn if owner is arm], azimuth)
         axes = figure.add_axes(chart)
         draw_jump(axes, impact, arm.scene.outcome, legend=row == 0, name=arm.name, last=row == len(impacts) - 1)
-    figure.text(0.015, 0.965, title or _title(scene), fontsize=15, fontweight="bold", va="center")
+    figure.text(0.015, 0.965, _title(scene), fontsize=15, fontweight="bold", va="center")
     figure.text(0.015, 0.943, _subtitle(scene), fontsize=10.5, color="0.25", va="top", linespacing=1.35)
     _legend(figure, {_item(marker) for _, marker in drawn}, scene)
     return figure

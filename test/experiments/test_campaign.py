@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.experiments import campaign, campaign_plan, campaign_store
+from impact_aware.experiments import campaign, campaign_plan
 from impact_aware.experiments.campaign import (
     COLUMNS,
     RANDOM_COLUMNS,
@@ -178,32 +178,6 @@ def test_a_start_out_of_reach_is_refused_with_the_place(monkeypatch):
     row = run_setup(RandomSetup("hit-and-push", 0))
     assert not row["success"]
     assert row["cause"].startswith("start refused: start") and "reach" in row["cause"]
-
-
-@pytest.mark.slow
-def test_a_dask_cluster_gives_the_same_rows(tmp_path):
-    """Over TCP to a worker process of its own, as on another machine."""
-    distributed = pytest.importorskip("distributed", reason="Dask is optional")
-    setups = plan("hit-and-push", 1, ["proposed"])[:1]
-    here = open_store(tmp_path / "here")
-    execute(setups, here, OPTIONS)
-    there = open_store(tmp_path / "there")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp://"
-    ) as cluster:
-        assert cluster.scheduler_address.startswith("tcp://")
-        execute(setups, there, OPTIONS, cluster=cluster.scheduler_address)
-    assert without_wall(there.rows.values()) == without_wall(here.rows.values())
-    assert next(iter(there.rows.values()))["success"]
-
-
-def test_refuses_a_cluster_that_is_not_there(tmp_path, monkeypatch):
-    pytest.importorskip("distributed", reason="Dask is optional")
-    monkeypatch.setattr(campaign_store, "_CLUSTER_TIMEOUT", "0.5s")
-    store = open_store(tmp_path)
-    for address in ("tcp://127.0.0.1:9", "nonsense://there"):
-        with pytest.raises(InvalidInputError, match="running Dask scheduler"):
-            execute(plan("hit-and-push", 1)[:1], store, OPTIONS, cluster=address)
 
 
 @pytest.mark.parametrize(
