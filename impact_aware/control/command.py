@@ -26,7 +26,7 @@ class Mode(enum.IntEnum):
 
 
 class SafeReason(enum.StrEnum):
-    """Why the controller went to the safe mode."""
+    """Why the controller went to the safe mode; numbered in this order by ControllerState.REASON_*."""
 
     STATE_STALE = "STATE_STALE"
     JOINT_MISSING = "JOINT_MISSING"

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from impact_aware.arrays import Array
-from impact_aware.control import Command
+from impact_aware.control import Command, SafeReason
 from impact_aware.messages.geometry import write_twist, write_vector
 from impact_aware.messages.types import MessageTypes
 from impact_aware.robot import RobotModel
 
 TYPE = "impact_aware_msgs/msg/ControllerState"
+
+REASONS: dict[SafeReason | None, int] = {None: 0, **{reason: number for number, reason in enumerate(SafeReason, 1)}}
+"""Reason of the safe mode -> ControllerState.REASON_*."""
 
 
 class NamedArm(Protocol):
@@ -52,7 +55,7 @@ def command_to_message(
             part.arm, part.joint_names = arm.name, list(arm.robot.joint_names)
     message.header = header
     message.mode = int(command.mode)
-    message.reason = str(command.reason or "")
+    message.reason = REASONS[command.reason]
     message.detail = command.detail
     message.blend = float(command.blend)
     message.solver_status = int(command.qp_status)

@@ -10,7 +10,7 @@ from impact_aware.arrays import Array
 from impact_aware.control import Mode
 from impact_aware.control.local_law import LocalLaw
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.stamps import stamp_seconds, write_stamp
+from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
 from impact_aware.messages.types import MessageTypes
 
 TYPE = "impact_aware_msgs/msg/LocalLaw"
@@ -23,7 +23,7 @@ def law_to_message(law: LocalLaw, types: MessageTypes, *, frame: str) -> Any:
     message.header.frame_id = frame
     message.sequence = law.sequence
     message.mode = int(law.mode)
-    message.validity = float(law.validity)
+    write_stamp(message.validity, law.validity)
     message.joint_names = list(law.joint_names)
     message.effort = types.doubles(law.effort)
     message.effort_rate = types.doubles(law.effort_rate)
@@ -53,7 +53,7 @@ def law_from_message(message: Any) -> LocalLaw:
         position=np.array(message.position),
         velocity=np.array(message.velocity),
         stamp=stamp_seconds(message),
-        validity=float(message.validity),
+        validity=seconds(message.validity),
         sequence=int(message.sequence),
         mode=Mode(message.mode),
     )

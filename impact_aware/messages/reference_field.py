@@ -72,8 +72,8 @@ def field_from_message(message: Any) -> ReferenceField:
     if hasattr(message, "object_velocity"):
         values |= {"object_velocity": vector(message.object_velocity), "object_time": seconds(message.object_stamp)}
     if shape := getattr(message, "object_shape", 0):  # a name or missing in recordings of earlier versions
-        values["object_shape"] = shape if isinstance(shape, str) else _shape(shape)
-        values["object_vertices"] = _corners(message.object_vertices)
+        values["object_shape"] = shape if isinstance(shape, str) else shape_name(shape, "object_shape")
+        values["object_vertices"] = corners(message.object_vertices, "object_vertices")
     turned = getattr(message, "object_orientation", None)
     if turned is not None and any(quaternion(turned)):
         values["object_orientation"] = quaternion(turned)
@@ -82,15 +82,17 @@ def field_from_message(message: Any) -> ReferenceField:
     return ReferenceField(arms=arms, frame=message.header.frame_id, **values)
 
 
-def _shape(number: int) -> str:
+def shape_name(number: int, field: str) -> str:
+    """Name of an OBJECT_* of a message; an InvalidInputError for another number."""
     if number >= len(SHAPES):
-        raise InvalidInputError("object_shape", number, f"0..{len(SHAPES) - 1}")
+        raise InvalidInputError(field, number, f"0..{len(SHAPES) - 1}")
     return SHAPES[number]
 
 
-def _corners(numbers: Sequence[float]) -> Array:
+def corners(numbers: Sequence[float], field: str) -> Array:
+    """(k, 3) Corners of a hull from x, y, z of each; an InvalidInputError for a number too many."""
     if len(numbers) % 3:
-        raise InvalidInputError("object_vertices", f"{len(numbers)} numbers", "three of each corner, m")
+        raise InvalidInputError(field, f"{len(numbers)} numbers", "three of each corner, m")
     return np.array(numbers, dtype=float).reshape(-1, 3)
 
 

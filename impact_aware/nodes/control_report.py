@@ -17,6 +17,7 @@ from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.control.ending import goal_distance
 from impact_aware.control.qp import TimeBudget
 from impact_aware.messages.controller_state import command_to_message
+from impact_aware.messages.stamps import write_stamp
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import STREAM_QOS
@@ -127,10 +128,13 @@ class ControlReport:
         message.cycles = self.cycles
         message.missed = self.missed
         message.late = self.late
-        message.cycle_time = session.cycle_time
-        message.has_period = len(self._periods) > 1
-        message.period, message.jitter = self.period, self.jitter
-        message.has_state_age, message.state_age = session.age >= 0.0, session.age
+        write_stamp(message.cycle_time, session.cycle_time)
+        message.has_period, message.has_state_age = len(self._periods) > 1, session.age >= 0.0
+        if message.has_period:
+            write_stamp(message.period, self.period)
+            write_stamp(message.jitter, self.jitter)
+        if message.has_state_age:
+            write_stamp(message.state_age, session.age)
         distance = self._goal_distance(command)
         message.has_goal_distance, message.goal_distance = distance >= 0.0, distance
         self._publisher.publish(message)

@@ -18,6 +18,7 @@ from impact_aware.arrays import Array
 from impact_aware.bringup.task_parameters import contact_parameters, own_arm
 from impact_aware.contact import Contact
 from impact_aware.contact.box import Box
+from impact_aware.contact.geometry import OBJECT_MASS
 from impact_aware.contact.shape_registry import shape_named
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.jump_predictor import Prediction
@@ -40,6 +41,7 @@ from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.ranges import Range
 from impact_aware.records import Impact
 from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.robot.plausible import check_state
@@ -243,7 +245,7 @@ class JumpPredictorNode(Node):
             velocity,
             spread=request.details == request.DETAILS_COVARIANCE,
             contact=self._requested_contact(request),
-            object_mass=request.object_mass if request.has_object_mass else predictor.object_mass,
+            object_mass=_object_mass(request, predictor.object_mass),
             method=request.method or predictor.method,
             inertia=_inertia(request.inertia) or predictor.inertia,
         )
@@ -316,6 +318,16 @@ def _inertia(number: int) -> str:
     if number not in INERTIA_NAMES:
         raise InvalidInputError("inertia", number, f"one of {', '.join(map(str, INERTIA_NAMES))}")
     return INERTIA_NAMES[number]
+
+
+def _object_mass(request: PredictPostImpact.Request, configured: float) -> float:
+    """Mass of the requested object, kg; 0 for a fixed surface."""
+    known = {request.OBJECT_CONFIGURED: configured, request.OBJECT_FIXED_SURFACE: 0.0}
+    if request.object in known:
+        return known[request.object]
+    Range(request.OBJECT_CONFIGURED, request.OBJECT_FREE).check("object", request.object)
+    OBJECT_MASS.check("object_mass", request.object_mass)
+    return float(request.object_mass)
 
 
 main = partial(run_node, JumpPredictorNode, prompt=True)

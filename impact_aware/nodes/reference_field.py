@@ -30,7 +30,7 @@ from impact_aware.messages.impact_prediction import impact_from_message, impact_
 from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import stamp_seconds, write_stamp
-from impact_aware.messages.task import task_to_message
+from impact_aware.messages.task import arms_entries, object_entries, task_to_message
 from impact_aware.nodes.bases import BaseLookup
 from impact_aware.nodes.joint_state_source import RecentStates
 from impact_aware.nodes.object_poses import ObjectPoses, ObjectPoseSettings
@@ -298,6 +298,10 @@ def _changes(request: SetTask.Request) -> dict[str, Any]:
     for entry in (changes.get("object"), *(others if isinstance(others, list) else ())):
         if isinstance(entry, dict) and "mesh" in entry:
             raise InvalidInputError("yaml: mesh", entry["mesh"], "vertices in its place: a request opens no file")
+    if request.has_object:
+        _object_of(changes).update(object_entries(request.object))
+    if len(request.arms):
+        changes["arms"] = arms_entries(request.arms)
     if request.has_object_position:
         _object_of(changes)["position"] = vector(request.object_position).tolist()
     if request.has_object_mass:

@@ -13,6 +13,7 @@ from impact_aware.arrays import Array
 from impact_aware.bags.bag import Bag, BagError
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.stamps import stamp_seconds
+from impact_aware.messages.types import given
 
 # Constants of the interface package, which the report does not import because it reads recordings.
 CONTACT_MADE = 0
@@ -115,7 +116,7 @@ def read_run(bag: Bag) -> RunSeries:
         path=bag.path,
         times=np.array([stamp_seconds(state) for state in states]),
         modes=np.array([state.mode for state in states]),
-        cycle_times=np.array([state.cycle_time for state in states]),
+        cycle_times=np.array([given(state, "cycle_time", 0.0) for state in states]),
         cycles=int(states[-1].cycles),
         missed=int(states[-1].missed),
         arms=tuple(_read_arm(bag, states, index, fields[-1]) for index in range(len(states[0].arms))),

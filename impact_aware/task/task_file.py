@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,9 @@ from impact_aware.resources import read_named, resource_names
 from impact_aware.robot import RobotModel
 from impact_aware.task.task import LONGEST_NAME, MOST_ARMS, MOST_ENTRIES, ArmTask, FieldParameters, Task, TaskObject
 from impact_aware.task.task_object import SHAPE_ENTRIES
+
+FURTHER = ("fields", "objects")
+"""Entries of a task's file that a `Task` message has no field for."""
 
 Content = TypeVar("Content", bound="TaskObject | ArmTask | FieldParameters")
 
@@ -83,14 +86,26 @@ def parse_task(content: Mapping[str, Any], folder: Path | None = None) -> Task:
     )
 
 
-def task_yaml(task: Task) -> str:
-    """A task in the layout of its file, from which `parse_task` makes the same one."""
+def task_yaml(task: Task, entries: Sequence[str] = ()) -> str:
+    """A task in the layout of its file, from which `parse_task` makes the same one.
+
+    Args:
+        task: The task.
+        entries: Those wanted, where they differ from the defaults; all when empty.
+
+    Returns:
+        YAML, or nothing where all that is wanted is default.
+    """
     content = _entries_of(task) | {
         "object": _object_entries(task.object),
         "arms": [_entries_of(arm) for arm in task.arms],
         "fields": _entries_of(task.fields),
         "objects": [_object_entries(other) for other in task.objects],
     }
+    if entries:
+        content = {key: value for key, value in content.items() if key in entries and value}
+    if not content:
+        return ""
     return yaml.safe_dump(json.loads(json.dumps(content)), sort_keys=False, allow_unicode=True, width=120)
 
 

@@ -7,6 +7,7 @@ import pytest
 from impact_aware.control import VARIANTS, ControlParameters, Mode
 from impact_aware.control.qp import QpStatus
 from impact_aware.errors import InvalidInputError
+from impact_aware.messages.controller_state import REASONS
 from impact_aware.parameters import parameter_rows
 
 ROOT = Path(__file__).parents[2]
@@ -77,8 +78,11 @@ def test_a_number_is_as_the_page_of_parameters_says(name):
             ControlParameters(**{name: value})
 
 
-def test_modes_and_solver_states_have_the_numbers_of_the_message():
+def test_modes_reasons_and_solver_states_have_the_numbers_of_the_message():
     text = (ROOT / "msg" / "msg" / "ControllerState.msg").read_text(encoding="utf-8")
     for kind, prefix in ((Mode, "MODE"), (QpStatus, "SOLVER")):
-        stated = re.findall(rf"uint8 {prefix}_(\w+) = (\d)", text)
+        stated = re.findall(rf"uint8 {prefix}_(\w+) = (\d+)", text)
         assert {own.name: own.value for own in kind} == {name: int(number) for name, number in stated}
+    stated = re.findall(r"uint8 REASON_(\w+) = (\d+)", text)
+    reasons = {"NONE" if reason is None else reason.name: number for reason, number in REASONS.items()}
+    assert reasons == {name: int(number) for name, number in stated}

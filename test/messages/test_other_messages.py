@@ -106,7 +106,7 @@ def test_a_cycle_of_two_arms_with_different_joints_is_split_arm_by_arm():
     message = deserialize_message(serialize_message(message), ControllerState)
     assert (message.header.stamp.sec, message.header.frame_id) == (3, "world")
     assert (message.mode, message.blend, message.solver_status) == (ControllerState.MODE_INTERIM, 0.25, 1)
-    assert (message.reason, message.detail) == (str(SafeReason.STATE_STALE), "because")
+    assert (message.reason, message.detail) == (ControllerState.REASON_STATE_STALE, "because")
     left, right = message.arms
     assert (left.arm, right.arm) == ("left", "right")
     assert list(left.joint_names) == ["left_0", "left_1"]

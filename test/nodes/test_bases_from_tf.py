@@ -205,10 +205,10 @@ def test_another_task_has_the_same_bases(make, sent, task_file):
     expected = "expected 'left_mount' in 'world', as when this node started"
     assert response.message == f"base_in_tf: got 'column' in 'world', {expected}"
     # Numbers in the place of the name do, if they are the same.
-    own = yaml.safe_load(messages[-1].yaml)["arms"]
-    assert call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump({"arms": own}))).success
-    own[1]["base_position"] = [0.0, -0.36, 0.0]
-    response = call(node, "set_task", SetTask.Request(yaml=yaml.safe_dump({"arms": own})))
+    own = messages[-1].arms
+    assert call(node, "set_task", SetTask.Request(arms=own)).success
+    own[1].base.position.y = -0.36
+    response = call(node, "set_task", SetTask.Request(arms=own))
     assert response.message.startswith("base_position: got ")
 
 

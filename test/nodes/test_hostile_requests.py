@@ -59,9 +59,7 @@ def test_the_state_of_a_request_has_to_be_possible(make):
     request = PredictPostImpact.Request(position=[0.0, -45.0, 0.0, -135.0, 0.0, 90.0, 45.0], velocity=[0.1] * 7)
     answer = call(node, "predict_post_impact", request)
     assert not answer.success and "got -45 for panda_joint2, expected radians" in answer.message
-    request = PredictPostImpact.Request(
-        position=[0.0, -0.8, 0.0, -2.3, 0.0, 1.5, 0.8], velocity=[0.1] * 7, has_object_mass=True, object_mass=1e300
-    )
+    request.position, request.object, request.object_mass = [0.0, -0.8, 0.0, -2.3, 0.0, 1.5, 0.8], 2, 1e300
     answer = call(node, "predict_post_impact", request)
     assert not answer.success and "object" in answer.message
 

@@ -8,7 +8,7 @@ from predictor_arm import CONFIGURED, CONTACT, DOWN, HOME, NAMES, ROBOT, state
 
 from impact_aware.contact.geometry import contact_point
 from impact_aware.impact import predict
-from impact_aware.messages.impact_prediction import MODES
+from impact_aware.messages.impact_prediction import MODES, impact_from_message
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.ros.messages import stamp
 
@@ -19,7 +19,9 @@ def ask(harness):
     node = harness(JumpPredictorNode, **CONFIGURED | {"object_mass": 0.0})
 
     def ask(**fields):
-        flags = {f"has_{name}": True for name in fields if name in ("friction", "restitution", "object_mass")}
+        flags = {f"has_{name}": True for name in fields if name in ("friction", "restitution")}
+        if "object_mass" in fields:
+            flags["object"] = PredictPostImpact.Request.OBJECT_FREE
         request = PredictPostImpact.Request(**{"position": HOME, "velocity": DOWN} | fields | flags)
         return node.call("predict_post_impact", request)
 
@@ -86,6 +88,18 @@ def test_only_a_free_object_is_named_as_the_obstacle(ask):
     assert (free.object, free.contacts[0].obstacle) == ("parcel", "parcel")
 
 
+def test_a_request_chooses_between_the_configured_object_a_fixed_surface_and_a_free_object(harness):
+    node, request = harness(JumpPredictorNode, **CONFIGURED | {"object_mass": 2.0}), PredictPostImpact.Request
+
+    def object_of(**fields):
+        made = whole(node.call("predict_post_impact", request(position=HOME, velocity=DOWN, details=1, **fields)))
+        return impact_from_message(made).object_mass if made.has_object else None
+
+    assert object_of() == object_of(object_mass=5.0) == pytest.approx(2.0)
+    assert object_of(object=request.OBJECT_FIXED_SURFACE, object_mass=5.0) is None
+    assert object_of(object=request.OBJECT_FREE, object_mass=5.0) == pytest.approx(5.0)
+
+
 def test_joints_may_come_in_any_order_with_others_between_them(ask):
     names = [*reversed(NAMES), "panda_finger_joint1"]
     shuffled = ask(joint_names=names, position=[*HOME[::-1], 0.04], velocity=[*DOWN[::-1], 0.0])
@@ -137,7 +151,9 @@ def test_a_covariance_is_computed_where_it_is_asked_for_and_there_are_deviations
         ({"normal": [0.0, 1.0]}, "normal"),
         ({"normal": [0.0, 0.0, 0.0]}, "normal"),
         ({"offset": [0.0, 1.0]}, "offset"),
-        ({"object_mass": float("inf")}, "mass"),
+        ({"object_mass": float("inf")}, "object_mass"),
+        ({"object_mass": 0.0}, "object_mass"),
+        ({"object": 3}, "object"),
         ({"contact_frame": "nose"}, "frame"),
         ({"inertia": 7}, "inertia"),
         ({"method": "guess"}, "method"),

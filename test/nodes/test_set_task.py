@@ -6,11 +6,15 @@ import math
 import numpy as np
 import pytest
 import yaml
-from geometry_msgs.msg import Point
+from geometry_msgs.msg import Point, Quaternion, Vector3
+from impact_aware_msgs.msg import TaskArm
+from impact_aware_msgs.msg import TaskObject as ObjectMessage
 from impact_aware_msgs.srv import SetTask
 
 from impact_aware.messages.reference_field import field_from_message
+from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.reference_field import ReferenceFieldNode
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.task import ArmTask, FieldParameters, Task, TaskObject, load_task
 from impact_aware.task.task_file import task_yaml
 
@@ -28,7 +32,7 @@ def field(node):
 
 def request(**fields):
     """What is given, with its flags."""
-    return SetTask.Request(**fields, **{f"has_{name}": True for name in fields if name not in ("task", "yaml")})
+    return SetTask.Request(**fields, **{f"has_{name}": True for name in fields if name not in ("task", "yaml", "arms")})
 
 
 def ask(node, **fields):
@@ -60,6 +64,24 @@ def test_yaml_changes_anything_else_and_an_empty_request_goes_back(node):
     assert field(node).alpha == 3.0
     ask(node)
     assert field(node).alpha == 5.0
+
+
+def test_a_whole_object_and_whole_arms_replace_those_of_the_file(node):
+    told = task_to_message(node.node.live.task, 1, 0.0, ROS)
+    tin, (arm,) = told.object, told.arms
+    tin.name, tin.shape, tin.mass = "tin", tin.OBJECT_CYLINDER, 0.7
+    tin.half_extents = Vector3(x=0.05, y=0.05, z=0.1)
+    arm.impact_velocity, arm.starts = Vector3(y=-0.2), [Point(x=0.5, y=0.4, z=0.2)]
+    answer = node.call("set_task", SetTask.Request(has_object=True, object=tin, arms=[arm]))
+    assert answer.success, answer.message
+    task = node.node.live.task
+    assert (task.object.name, task.object.mass, task.object.radius) == ("tin", 0.7, 0.05)
+    assert (task.arms[0].impact_velocity, task.arms[0].starts) == ((0.0, -0.2, 0.0), ((0.5, 0.4, 0.2),))
+    assert answer.field.object_shape == answer.field.OBJECT_CYLINDER
+    # Single values go over the whole object and over the yaml.
+    wanted = SetTask.Request(has_object=True, object=tin, yaml="object: {mass: 9.0}", has_object_mass=True)
+    wanted.object_mass = 0.8
+    assert node.call("set_task", wanted).success and node.node.live.task.object.mass == 0.8
 
 
 # What is refused
@@ -164,6 +186,13 @@ def test_an_entry_that_a_task_does_not_have_is_refused_by_its_name(palm, where):
         ({"object_mass": 0.0}, "object.mass"),
         ({"object_mass": math.inf}, "object.mass"),
         ({"object_mass": 1e300}, "object.mass"),
+        ({"object": ObjectMessage(mass=-1.0, half_extents=Vector3(x=0.1, y=0.1, z=0.1))}, "object.mass"),
+        ({"object": ObjectMessage(mass=1.0)}, "object.half_extents"),
+        ({"object": ObjectMessage(shape=3)}, "object.shape"),
+        ({"object": ObjectMessage(shape=2, vertices=[0.1] * 4)}, "object.vertices"),
+        ({"arms": [TaskArm()]}, "impact_velocity"),
+        ({"arms": [TaskArm(orientation=Quaternion(w=math.nan))]}, "arms[0] orientation"),
+        ({"arms": [TaskArm()] * 3}, "arms: got 3 entries"),
         ({"yaml": "object: 7"}, "object"),
         ({"yaml": "object:"}, "object"),
         ({"yaml": "object:", "object_mass": 1.0}, "object"),
@@ -182,4 +211,4 @@ def test_an_entry_that_a_task_does_not_have_is_refused_by_its_name(palm, where):
 def test_every_field_of_the_request_is_refused_by_its_name(palm, fields, words):
     assert words in refusal(palm, request(**fields))
     known = {name for name in SetTask.Request.get_fields_and_field_types() if not name.startswith("has_")}
-    assert known == {"task", "object_position", "goal", "impact_speed", "object_mass", "yaml"}
+    assert known == {"task", "object", "object_position", "goal", "arms", "impact_speed", "object_mass", "yaml"}

@@ -87,6 +87,13 @@ def test_a_recording_that_lacks_something_is_refused_with_what_is_missing():
         summarise(read_run(late), Path())
 
 
+def test_a_recording_of_version_0_9_has_the_cycle_time_in_seconds():
+    bag, now = recording([""]), recording([""])
+    for _, state in bag.messages("controller_state"):
+        state.cycle_time = 1e-9 * state.cycle_time.nanosec
+    np.testing.assert_array_equal(read_run(bag).cycle_times, read_run(now).cycle_times)
+
+
 def test_the_summary_is_written_as_it_is(single, tmp_path):
     report = RunReport(tmp_path, single.arms, single.grasp, single.summary)
     report.write_summary()

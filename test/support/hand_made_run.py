@@ -120,7 +120,7 @@ def recording(arms):
                 header=header(time),
                 mode=mode,
                 arms=[arm_state(name, k, 1.0 + index) for index, name in enumerate(arms)],
-                cycle_time=1e-6 * CYCLES_US[k],
+                cycle_time=stamp(1e-6 * CYCLES_US[k]),
                 cycles=100 * k,
                 missed=k,
             )
