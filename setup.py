@@ -8,6 +8,7 @@ HERE = Path(__file__).resolve().parent
 NODES = (
     "bag_recorder",
     "command_watchdog",
+    "franka_fci_relay",
     "graph_probe",
     "impact_detector",
     "impact_markers",
@@ -62,7 +63,11 @@ setup(
     python_requires=">=3.11",
     install_requires=REQUIRED,
     # Without `test` naming pytest, `colcon test` would look for unittest's tests, and find none.
-    extras_require={"completion": ["argcomplete"], "test": ["hypothesis", "pytest"]},
+    extras_require={
+        "completion": ["argcomplete"],
+        "franka": ["pylibfranka>=0.20,<0.22"],
+        "test": ["hypothesis", "pytest"],
+    },
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
     package_data={PACKAGE: ["py.typed"], f"{PACKAGE}.report": ["templates/*"]},
     data_files=[

@@ -23,6 +23,7 @@ NODES = (
     "rs_controller",
     "command_watchdog",
     "kuka_fri_relay",
+    "franka_fci_relay",
     "impact_markers",
     "sim_robot",
     "bag_recorder",

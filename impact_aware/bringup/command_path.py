@@ -22,6 +22,9 @@ OVERLAY_TOPIC, OVERLAY_TYPE = "command/torque", "lbr_fri_idl/msg/LBRTorqueComman
 RELAYS = {"kuka_fri_relay": OVERLAY}
 """Executables that pass efforts on to a driver in another form, and what is watched behind them."""
 
+DRIVERS = ("franka_fci_relay",)
+"""Executables that are an arm's driver themselves: they publish its states and apply laws."""
+
 WATCHED_TOPICS = {**COMMAND_TOPICS, OVERLAY: OVERLAY_TOPIC}
 """The same topics, and those behind relays."""
 

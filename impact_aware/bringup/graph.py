@@ -53,6 +53,8 @@ class GraphOptions:
         watchdog: Start `command_watchdog` beside the controller, which then needs it.
         controller: ros2_control's controller of an arm's commands; empty for the one that their topic names.
         relay: Executable that passes an arm's commands on to its driver in another form; empty for none.
+        driver: Executable of this suite that is the driver of each arm; empty for a driver of its own.
+        addresses: Of the arms, for that driver, one each; empty for the usual one.
         component: Hardware component of the driver that the watchdog takes off too; empty for none.
         viewer: The plant shows itself in a window.
         plant: Joints of the plant: `flexible` or `rigid`; None leaves it to the parameters.
@@ -78,6 +80,8 @@ class GraphOptions:
     watchdog: bool = False
     controller: str = ""
     relay: str = ""
+    driver: str = ""
+    addresses: tuple[str, ...] = ()
     component: str = ""
     viewer: bool = False
     plant: str | None = None
@@ -140,7 +144,9 @@ def _task_graph(
     arms, single = list(zip(task.arms, names, robots, strict=True)), names == ("",)
     prefixes, bases = [arm.joint_prefix for arm in task.arms], [base_numbers(arm) for arm in task.arms]
     robot = {"robot": robots[0]} if single else {}
-    nodes = [spec for arm, name, profile in arms for spec in build.watching(arm, profile, name, task)]
+    drivers = [build.driver(*own) for own in zip(range(len(arms)), names, robots, prefixes, bases, strict=True)]
+    nodes = [spec for own in drivers for spec in own]
+    nodes += [spec for arm, name, profile in arms for spec in build.watching(arm, profile, name, task)]
     if options.control or from_tf or not single:
         nodes.append(build.node("reference_field", {**robot, **build.field()}, states=not single))
     if options.control:
@@ -309,6 +315,18 @@ class _Builder:
         named = {"joint_prefix": prefix} if prefix else {}
         own = {"robot": robot, **named, **base, **self._common, **self._timing("period")}
         return [self.node(self._options.relay, own, arm=arm, states=True)]
+
+    def driver(self, index: int, arm: str, robot: str, prefix: str, base: list[float]) -> list[NodeSpec]:
+        """The driver of one arm, where that is a node of this suite."""
+        if not self._options.driver or self._options.simulation:
+            return []
+        addresses = self._options.addresses
+        if addresses and len(addresses) != len(self._arms):
+            raise InvalidInputError("address", ",".join(addresses), f"{len(self._arms)}, one per arm, with commas")
+        named = {"joint_prefix": prefix} if prefix else {}
+        reached = {"address": addresses[index]} if addresses else {}
+        own = {"robot": robot, **named, **reached, **self.base("base", base), "control": self._options.control}
+        return [self.node(self._options.driver, own, arm=arm, states=True)]
 
     def _timing(self, name: str) -> dict[str, float]:
         """The time between two states as a parameter, where it is given."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from impact_aware.bringup.command_path import RELAYS
+from impact_aware.bringup.command_path import DRIVERS, RELAYS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_named
 from impact_aware.robot import RobotProfile
 from impact_aware.robot.profile import checked_effort_kind
 
-_WORDS = ("robot", "joint_states", "commands", "controller", "relay", "component", "controllers")
+_WORDS = ("robot", "joint_states", "commands", "controller", "relay", "driver", "component", "controllers")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Hardware:
         commands: Topic of an arm's effort commands; empty when the driver takes no efforts alone.
         controller: ros2_control's controller that takes them; empty for the one that their topic names.
         relay: Executable that takes the commands and passes them on in another form; empty for none.
+        driver: Executable that is the driver itself, of `command_path.DRIVERS`; empty for a driver of its own.
         component: Hardware component that is set inactive to stop the arm, beside the controller; empty for none.
         period: Time between two states, s; None when it is that of the nodes' parameters.
         no_commands: Why the driver takes no efforts alone; empty when it does.
@@ -41,12 +42,18 @@ class Hardware:
     commands: str = "effort_controller/commands"
     controller: str = ""
     relay: str = ""
+    driver: str = ""
     component: str = ""
     period: float | None = None
     no_commands: str = ""
     controllers: str = ""
     command_includes_gravity: bool | None = None
     effort_kind: str = ""
+
+    @property
+    def interface(self) -> str:
+        """What its arms are commanded by where nobody chooses: laws for a driver of this suite, else torques."""
+        return "local_law" if self.driver else "effort"
 
     def check_profile(self, profile: RobotProfile) -> None:
         """Refuse a robot profile whose commands are not those of this driver.
@@ -83,6 +90,8 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
         raise InvalidInputError(f"{where}: joint_states", "nothing", "the topic of the arm's joint states")
     if words["relay"] and words["relay"] not in RELAYS:
         raise UnknownNameError(f"{where}: relay", words["relay"], tuple(RELAYS))
+    if words["driver"] and words["driver"] not in DRIVERS:
+        raise UnknownNameError(f"{where}: driver", words["driver"], DRIVERS)
     why = content.get("no_commands", "")
     if not isinstance(why, str):
         raise InvalidInputError(f"{where}: no_commands", repr(why), "a sentence")

@@ -34,6 +34,7 @@ _TEXTS = {
     "joint_states": ("", "an arm's full-rate joint states; empty: the hardware's, or joint_states"),
     "commands": ("", "where an arm's commands go; empty: the hardware's, or the topic of the interface"),
     "controller": ("", "ros2_control's controller of the commands; empty: the hardware's, or whose topic they are"),
+    "address": ("", "names or IP addresses of the arms, with commas, for a driver that is a node of this suite"),
     "period": ("", "time between two states, s; empty: the hardware's, the parameters', else as processors are"),
     "seed": ("0", "seed of the simulator's sensor noise"),
     "realtime_priority": (
@@ -75,7 +76,8 @@ _BASES = {
 }
 
 _INTERFACE = {
-    "command_interface": (INTERFACES[0], "what the arms are commanded by: torques, or laws between two messages")
+    "command_interface": (AUTO, "what the arms are commanded by: torques, or laws between two messages; auto: effort, "
+        "or what the hardware takes")
 }
 
 
@@ -91,7 +93,7 @@ def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
             (_BASES, (AUTO, *SWITCH)),
             (texts, None),
             (_PLANT, PLANTS),
-            (_INTERFACE, INTERFACES),
+            (_INTERFACE, (AUTO, *INTERFACES)),
         )
         for name, (default, description) in arguments.items()
     ]
@@ -108,7 +110,7 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
     on = {name: switched_on(context, name) for name in switches}
     hardware = chosen_hardware(context)
     period = text(context, "period")
-    interface, commands = text(context, "command_interface"), text(context, "commands")
+    interface, commands = chosen_interface(context), text(context, "commands")
     usual = hardware.period
     if on["simulation"]:
         usual = simulated_period(len(load_task(text(context, "task")).arms), wall_time=not on["lockstep"])
@@ -129,6 +131,8 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
         "watchdog": on["control"] and _watched(text(context, "watchdog"), interface, on["simulation"]),
         "controller": text(context, "controller") or (hardware.controller if interface == "effort" else ""),
         "relay": hardware.relay if relayed else "",
+        "driver": hardware.driver,
+        "addresses": tuple(filter(None, text(context, "address").split(","))),
         "component": "" if on["simulation"] else hardware.component,
         "period": checked_period("period", number("period", period)) if period else usual,
         "namespace": text(context, "namespace").strip("/"),
@@ -140,7 +144,14 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
 
 
 def _watched(wanted: str, interface: str, simulation: bool) -> bool:
-    """Whether a watchdog is started: a simulated arm brakes by itself, and laws of this suite end by themselves."""
+    """Whether a watchdog is started: a simulated arm brakes by itself, and laws of this suite end by themselves.
+
+    Raises:
+        InvalidInputError: None is wanted beside a controller that goes on with its last law for ever.
+    """
+    if wanted.lower() == "false" and interface == "linear_feedback":
+        lacks = "linear_feedback_controller has no timeout and no limits: its last law goes on for ever"
+        raise InvalidInputError("watchdog", wanted, f"auto or true, as {lacks}")
     return wanted.lower() == "true" or (wanted == AUTO and not simulation and interface != "local_law")
 
 
@@ -159,12 +170,26 @@ def chosen_hardware(context: LaunchContext) -> Hardware:
     return load_hardware(name) if name else Hardware()
 
 
+def chosen_interface(context: LaunchContext) -> str:
+    """The argument `command_interface`, or the hardware's.
+
+    Raises:
+        InvalidInputError: Another one than a driver of this suite takes.
+    """
+    wanted, hardware = text(context, "command_interface"), chosen_hardware(context)
+    interface = hardware.interface if wanted == AUTO else wanted
+    if hardware.driver and interface != hardware.interface:
+        raise InvalidInputError("command_interface", interface, f"{hardware.interface}, as {hardware.driver} takes")
+    return interface
+
+
 def drawn_by_driver(context: LaunchContext) -> bool:
     """Whether the hardware's own robot_state_publisher gives RViz its frames and the robot's description.
 
     A second one of that name would publish both a second time, with other links.
     """
-    return bool(chosen_hardware(context).name) and not switched_on(context, "simulation")
+    hardware = chosen_hardware(context)
+    return bool(hardware.name) and not hardware.driver and not switched_on(context, "simulation")
 
 
 def single_robot(context: LaunchContext) -> str:

@@ -27,6 +27,7 @@ EXECUTABLES = {
     for name in (
         "bag_recorder",
         "command_watchdog",
+        "franka_fci_relay",
         "graph_probe",
         "impact_detector",
         "impact_markers",

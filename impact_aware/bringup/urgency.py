@@ -16,15 +16,16 @@ from impact_aware.errors import InvalidInputError
 URGENCY = 20
 """`realtime_priority` of urgent nodes where the user may have one: above all ordinary processes, below the kernel's."""
 
-IN_THE_LOOP = frozenset({"sim_robot", "rs_controller", "impact_detector", "kuka_fri_relay", "command_watchdog"})
-"""Executables that a cycle waits for: the plant, its controller, and who tells it at once of an impact or a fault."""
-
-ANSWERING = frozenset({"rs_controller", "kuka_fri_relay", "command_watchdog"})
-"""Those of them who answer each state, or see to it that it is answered: nobody else of the loop may hold them up.
+ANSWERING = frozenset({"rs_controller", "kuka_fri_relay", "franka_fci_relay", "command_watchdog"})
+"""Those of the loop who answer each state, or see to it that it is answered: nobody else of it may hold them up.
 
 Among equals under SCHED_FIFO a controller waits until who has the processor sleeps, and `reference_field` alone
 computes for some 50 ms when the second palm has touched.
 """
+
+IN_THE_LOOP = ANSWERING | {"sim_robot", "impact_detector"}
+"""Executables that a cycle waits for: the plant, its controller, and who tells it at once of an impact or a fault."""
+
 
 PREDICTING = frozenset({"jump_predictor", "reference_field"})
 """Those who say after an impact what it has done: one step below the loop, above all ordinary processes.

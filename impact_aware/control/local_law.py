@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.compiled import MATRIX, NOTHING, NUMBER, VECTOR, WRITTEN_VECTOR, compiled
 from impact_aware.control.braking import Braking
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
@@ -87,8 +88,10 @@ class LocalLaw:
 
     def torque(self, q: Array, dq: Array, now: float) -> Array:
         """Whole torque (n,) at joint positions (n,), rad, and velocities (n,), rad/s, at the time `now`, s, N m."""
-        change = self.position_gain @ (self.position - q) + self.velocity_gain @ (self.velocity - dq)
-        return np.asarray(self.effort + max(now - self.stamp, 0.0) * self.effort_rate + change)
+        torque = np.empty_like(self.effort)
+        arrays = self.effort, self.effort_rate, self.position_gain, self.velocity_gain, self.position, self.velocity
+        law_torque(*arrays, max(now - self.stamp, 0.0), q, dq, torque)
+        return torque
 
     def is_valid(self, now: float) -> bool:
         """Whether it may be applied at `now`, s of the clock that stamps the laws."""
@@ -205,18 +208,25 @@ class LawFollower:
             raise InvalidInputError("law.sequence", law.sequence, f"more than {before.sequence}, that of the last law")
         self.law = law
 
-    def apply(self, q: Array, dq: Array, now: float) -> Array:
+    @property
+    def at_rest(self) -> bool:
+        """Whether the arm was at rest at the last state for which no law was valid."""
+        return self._braking.at_rest
+
+    def apply(self, q: Array, dq: Array, now: float, applied: Array | None = None) -> Array:
         """The whole torque (n,) for a state of the arm, within its limits, N m; `filter.previous` is what is sent.
 
         Args:
             q: (n,) rad.
             dq: (n,) rad/s.
             now: Present time of the clock that stamps the laws, s.
+            applied: (n,) What the arm reports as its last desired torque, as `CommandFilter.count_from` takes it.
         """
         law, robot = self.law, self._robot
         gravity = robot.gravity(q)
         if not self.filter.begun:
             self.filter.begin(gravity)
+        self.filter.count_from(applied)
         self.expired = law is None or not law.is_valid(now)
         if law is None or self.expired:
             mass_matrix = robot.mass_matrix(q)
@@ -226,3 +236,37 @@ class LawFollower:
             wanted = law.torque(q, dq, now)
         self.filter.apply(wanted, gravity)
         return self.filter.effort
+
+
+@compiled(NOTHING, VECTOR, VECTOR, MATRIX, MATRIX, VECTOR, VECTOR, NUMBER, VECTOR, VECTOR, WRITTEN_VECTOR)
+def law_torque(
+    effort: Array,
+    effort_rate: Array,
+    position_gain: Array,
+    velocity_gain: Array,
+    position: Array,
+    velocity: Array,
+    since: float,
+    q: Array,
+    dq: Array,
+    torque: Array,
+) -> None:
+    """Torque of a law, as the module writes it.
+
+    Args:
+        effort: (n,) tau_ff, N m.
+        effort_rate: (n,) tau_t, N m/s.
+        position_gain: (n, n) K_q, N m/rad.
+        velocity_gain: (n, n) K_v, N m s/rad.
+        position: (n,) q_ref, rad.
+        velocity: (n,) dq_ref, rad/s.
+        since: Time since the state that the law answers, s.
+        q: (n,) rad.
+        dq: (n,) rad/s.
+        torque: (n,) Written to, N m.
+    """
+    for i in range(effort.size):
+        value = effort[i] + since * effort_rate[i]
+        for j in range(effort.size):
+            value += position_gain[i, j] * (position[j] - q[j]) + velocity_gain[i, j] * (velocity[j] - dq[j])
+        torque[i] = value

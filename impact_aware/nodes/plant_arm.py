@@ -4,58 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactPrediction
 from rclpy.node import Node
-from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.impact_prediction import impact_to_message
-from impact_aware.messages.joint_state import learn_layout
-from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
 from impact_aware.nodes.arm_inputs import ArmInput
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS, state_qos
+from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
+from impact_aware.nodes.state_publisher import StatePublisher
 from impact_aware.simulation import ImpactTruth
 from impact_aware.simulation.impact_truth import impact_of_truth
 from impact_aware.simulation.sensors import JointReading
 from impact_aware.task.arms import Arm
 
 
-class PlantStates:
-    """Publishes the readings of some joints on one topic, as a driver of these joints does.
-
-    All its messages have the same bytes except for stamp and values, so they are written here into the bytes of the
-    first one, which is quicker than to let ROS serialize each.
-    """
-
-    def __init__(self, node: Node, topic: str, names: Sequence[str], joints: slice) -> None:
-        """Serialize the message once; `joints` are those of `names` (n,) in the plant's arrays."""
-        self._joints = joints
-        zeros = [0.0] * len(names)
-        state = JointState(name=list(names), position=zeros, velocity=zeros, effort=zeros)
-        self._serialized = bytearray(serialize_message(state))
-        layout = learn_layout(bytes(self._serialized), state)
-        assert layout is not None, "ROS serializes in little-endian CDR"
-        self._position, self._velocity, self._effort = (
-            np.frombuffer(self._serialized, "<f8", count, begin) for begin, count in layout.blocks
-        )
-        self._publisher = node.create_publisher(JointState, topic, state_qos(reliable=True))
-
-    def publish(self, reading: JointReading, time: Time) -> None:
-        """Publish what the sensors show."""
-        STAMP.pack_into(self._serialized, STAMP_OFFSET, time.sec, time.nanosec)
-        self._position[:] = reading.q[self._joints]
-        self._velocity[:] = reading.dq[self._joints]
-        self._effort[:] = reading.effort[self._joints]
-        self._publisher.publish(bytes(self._serialized))
-
-
-def plant_states(node: Node, arms: Sequence[Arm], joints: Sequence[slice]) -> list[PlantStates]:
+def plant_states(node: Node, arms: Sequence[Arm], joints: Sequence[slice]) -> list[StatePublisher]:
     """The publishers of the arms' states: one per topic, on which all arms of that topic come in one message.
 
     Raises:
@@ -71,7 +37,7 @@ def plant_states(node: Node, arms: Sequence[Arm], joints: Sequence[slice]) -> li
             raise InvalidInputError(topic, names, "joints of arms on one topic with names that differ (joint_prefix)")
         # The plant's arms stand in one row.
         together = slice(joints[members[0]].start, joints[members[-1]].stop)
-        publishers.append(PlantStates(node, arms[members[0]].topic("joint_states"), names, together))
+        publishers.append(StatePublisher(node, arms[members[0]].topic("joint_states"), names, together))
     return publishers
 
 

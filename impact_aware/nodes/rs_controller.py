@@ -33,7 +33,7 @@ from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
-from impact_aware.nodes.ros.liveness import Upstream, WatchdogLink
+from impact_aware.nodes.ros.liveness import Upstream, WatchdogLink, listen_to_driver
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -107,6 +107,7 @@ class RsControllerNode(SteadyLifecycleNode):
             self._upstream.listen(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index))
             # Only its publisher's life matters here, so nobody deserializes these messages.
             self._upstream.listen(ImpactPrediction, arm.topic("predicted_jumps"), lambda serialized: None, raw=True)
+            listen_to_driver(self, arm, partial(self._on_stopped, SafeReason.ARM_STOPPED))
         self._upstream.listen(ReferenceFieldMessage, "reference_field", self._on_field, latched=True)
         self._sources = sources = [
             JointStateSource(
@@ -134,7 +135,8 @@ class RsControllerNode(SteadyLifecycleNode):
             paced=not settings.lockstep,
             declared=settings.convention_declared,
         )
-        link = WatchdogLink(self, settings.watchdog_timeout, self._on_watchdog) if settings.watchdog else None
+        off = partial(self._on_stopped, SafeReason.WATCHDOG)
+        link = WatchdogLink(self, settings.watchdog_timeout, off) if settings.watchdog else None
         reach = self._commands, self._readiness, self._upstream, link
         required = settings.joint_order_required
         self.connections = ArmConnections(self, self.arms, session, sources, *reach, order_required=required)
@@ -306,9 +308,9 @@ class RsControllerNode(SteadyLifecycleNode):
         if self.session is not None:
             self.session.upstream_lost(topic)
 
-    def _on_watchdog(self, detail: str) -> None:
+    def _on_stopped(self, reason: SafeReason, detail: str) -> None:
         if self.session is not None and self.session.active:
-            self.session.safe_stop(SafeReason.WATCHDOG, detail)
+            self.session.safe_stop(reason, detail)
 
     def _on_safe_stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self.session is not None

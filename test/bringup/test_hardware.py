@@ -45,7 +45,8 @@ CONTROLLED = [name for name in resource_names("hardware") if load_hardware(name)
 
 
 def test_the_drivers_are_there_and_every_controller_file_belongs_to_one() -> None:
-    assert resource_names("hardware") == ("franka", "kinova", "kuka_fri", "ros2_control", "ur", "ur_torques")
+    drivers = ("franka", "franka_fci", "kinova", "kuka_fri", "ros2_control", "ur", "ur_torques")
+    assert resource_names("hardware") == drivers
     files = {load_hardware(name).controllers for name in CONTROLLED}
     assert files == {path.name for path in CONTROLLERS.iterdir()}
 
@@ -161,7 +162,7 @@ def test_malformed_hardware_is_refused_in_one_line(tmp_path: Path, content: str,
 
 
 def test_unknown_hardware_lists_the_known(tmp_path: Path) -> None:
-    known = "franka, kinova, kuka_fri, ros2_control"
+    known = "franka, franka_fci, kinova, kuka_fri, ros2_control"
     with pytest.raises(UnknownNameError, match=f"hardware: got 'frank', expected one of {known}"):
         load_hardware("frank")
     with pytest.raises(InvalidInputError, match="existing file"):

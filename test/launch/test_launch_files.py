@@ -100,6 +100,32 @@ def test_laws_need_no_topic_for_efforts() -> None:
     assert not any("command_interface" in node.parameters for node in nodes.values())
 
 
+def test_a_driver_of_the_suite_is_started_for_each_arm_and_takes_laws() -> None:
+    words = {"hardware": "franka_fci", "address": "10.0.0.2"}
+    (relay,) = [node for node in started(SINGLE, words) if node.executable == "franka_fci_relay"]
+    assert (relay.parameters["address"], relay.parameters["robot"]) == ("10.0.0.2", "fr3")
+    assert relay.parameters["control"] is False
+    nodes = {node.executable: node for node in started(SINGLE, {**words, "control": "true"})}
+    assert nodes["franka_fci_relay"].parameters["control"] is True
+    assert nodes["rs_controller"].parameters["command_interface"] == "local_law"
+    assert "command_watchdog" not in nodes, "laws end by themselves"
+    assert "franka_fci_relay" not in {node.executable for node in started(SINGLE, {**words, "simulation": "true"})}
+    both = [node for node in started(DUAL, {"hardware": "franka_fci", "address": "10.0.0.2,10.0.0.3"})]
+    own = [(n.full_name, n.parameters["address"]) for n in both if n.executable == "franka_fci_relay"]
+    assert own == [("/left/franka_fci_relay", "10.0.0.2"), ("/right/franka_fci_relay", "10.0.0.3")]
+    with pytest.raises(InvalidInputError, match="address: got 10.0.0.2, expected 2, one per arm"):
+        evaluate(DUAL, words)
+    with pytest.raises(InvalidInputError, match="command_interface: got effort, expected local_law, as franka_fci"):
+        evaluate(SINGLE, {**words, "command_interface": "effort"})
+
+
+def test_a_controller_without_a_timeout_is_not_run_without_the_watchdog() -> None:
+    words = {"control": "true", "command_interface": "linear_feedback", "watchdog": "false"}
+    with pytest.raises(InvalidInputError, match="watchdog: got false, expected auto or true, as linear_feedback_"):
+        evaluate(SINGLE, words)
+    assert started(SINGLE, {**words, "control": "false"})
+
+
 def watchdogs(name: str, **words: str) -> list[Started]:
     return [node for node in started(name, {"control": "true", **words}) if node.executable == "command_watchdog"]
 
@@ -343,7 +369,7 @@ def output_of(action: Any) -> str:
         (SINGLE, {"seed": "x"}, InvalidInputError, "seed: got 'x', expected a whole number"),
         (SINGLE, {"realtime_priority": "high"}, InvalidInputError, "realtime_priority: got 'high', expected a whole"),
         (DUAL, {"realtime_priority": "100"}, InvalidInputError, "realtime_priority: got 100, expected 0 to 99"),
-        (SINGLE, {"hardware": "frank"}, UnknownNameError, "hardware: got 'frank', expected one of franka, kinova"),
+        (SINGLE, {"hardware": "frank"}, UnknownNameError, "hardware: got .frank., expected one of franka, franka_fci"),
         (SINGLE, {"hardware": "missing.yaml"}, InvalidInputError, "hardware: got missing.yaml, expected an existing"),
         (SINGLE, {"hardware": "ros2_control"}, InvalidInputError, "robot: got nothing, expected a profile of your arm"),
         (SINGLE, {"hardware": "kuka_fri"}, InvalidInputError, "robot: got nothing, expected a profile of your arm"),
@@ -430,7 +456,8 @@ def test_every_argument_has_a_description_and_the_default_of_the_documentation(
         "seed": "0",
         "realtime_priority": "0",
         "plant": "flexible",
-        "command_interface": "effort",
+        "address": "",
+        "command_interface": "auto",
         "nodes": "",
     }
 

@@ -47,7 +47,7 @@ if reason := missing():
 pytestmark = [pytest.mark.launch, pytest.mark.slow]
 
 FOREIGN = ("robot_state_publisher", "tf2_ros")
-HARDWARE = ("", "franka", "kinova", "kuka_fri", "ros2_control", "ur", "ur_torques")
+HARDWARE = ("", "franka", "franka_fci", "kinova", "kuka_fri", "ros2_control", "ur", "ur_torques")
 CASES = [
     (file, {"hardware": hardware, "namespace": space, **more})
     for file, more in (("single_arm", {"robot": "panda"}), ("dual_arm", {}))

@@ -24,6 +24,7 @@ from impact_aware.control.command_watch import Silence
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import EVENT_QOS, HEARTBEAT_QOS, LATCHED_EVENT_QOS, LATEST_QOS
 from impact_aware.nodes.ros.timers import steady_timer
+from impact_aware.task.arms import Arm
 
 PERIOD = 0.1
 """Wall time from each heartbeat to the next, s."""
@@ -196,6 +197,20 @@ class Upstream:
         full, executor = self._node.resolve_topic_name(topic), self._node.executor
         nodes = executor.get_nodes() if executor is not None else ()
         return any(publisher.topic_name == full for node in nodes for publisher in node.publishers)
+
+
+DRIVER_TOPIC = heartbeat_topic("driver")
+"""Where the driver of an arm reports that the arm has stopped by itself, below the arm's name."""
+
+
+def listen_to_driver(node: Node, arm: Arm, on_stop: Callable[[str], None]) -> None:
+    """Call back with a sentence when the driver of an arm reports that the arm has stopped by itself."""
+
+    def take(report: Heartbeat) -> None:
+        if report.state == Heartbeat.STATE_STOPPED:
+            on_stop(f"the arm {arm.prefix}".rstrip() + f" has stopped: {report.detail}")
+
+    node.create_subscription(Heartbeat, arm.topic(DRIVER_TOPIC), take, HEARTBEAT_QOS)
 
 
 WATCHDOG_TOPIC = heartbeat_topic(WATCHDOG)
