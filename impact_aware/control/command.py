@@ -48,8 +48,8 @@ class SafeReason(enum.StrEnum):
     UPSTREAM_LOST = "UPSTREAM_LOST"
     COMMAND_RIVAL = "COMMAND_RIVAL"
     WATCHDOG = "WATCHDOG"
-    ARM_STOPPED = "ARM_STOPPED"
     REQUESTED = "REQUESTED"
+    ARM_STOPPED = "ARM_STOPPED"
 
 
 class Violation(NamedTuple):
