@@ -40,6 +40,7 @@ setup:  ## build the environment: the sourced ROS 2, or else .venv with ROS 2 fr
 setup-checks:  ## the same, with what tests, lint and rigs need besides (their targets bring it along)
 	@$(SETUP_PYTHON) environment/build.py $(wheels) --checks
 
+test-franka: checks := --checks --franka
 test test-fast test-busy guard mutate fuzz kills licences lint docs figures bench faults: checks := --checks
 .PHONY: enter
 enter:
@@ -60,6 +61,10 @@ test-fast: enter  ## the tests that start no node as a process and take less tha
 .PHONY: guard
 guard: enter  ## speed that depends on no machine: calls counted, and ratios of times within the run
 	@$(enter) && echo "[guard] pytest" && python -m pytest -q test/guard $(ARGS)
+
+.PHONY: test-franka
+test-franka: enter  ## a Franka by libfranka's protocol, simulated: what both need is installed first
+	@$(enter) && echo "[test] pytest test/franka" && python -m pytest -q test/franka $(ARGS)
 
 RUNS ?= 10
 .PHONY: test-busy
@@ -116,7 +121,7 @@ figures: enter  ## measure what docs/ claims (NAMES="predict dds", all: NAMES=al
 
 .PHONY: lock
 lock: enter  ## resolve environment/requirements.in to exact versions, for every pinned distribution
-	@$(enter) && python environment/lock.py jazzy kilted checks docs uv
+	@$(enter) && python environment/lock.py jazzy kilted checks docs franka uv
 
 .PHONY: parameters
 parameters: enter  ## write docs/parameters.md from the settings of the nodes

@@ -40,6 +40,7 @@ def main() -> int:
     parser.add_argument("--wheels", metavar="DISTRO", default=None, help="take this distribution from wheels")
     parser.add_argument("--enter", metavar="FILE", type=Path, help="write the path of the environment's enter.sh here")
     parser.add_argument("--checks", action="store_true", help="install what tests, lint and rigs need, too")
+    parser.add_argument("--franka", action="store_true", help="install what drives and simulates a Franka, too")
     arguments = parser.parse_args()
     started = time.monotonic()
     try:
@@ -54,7 +55,7 @@ def main() -> int:
                 say("waiting for another setup of this clone")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             distro = choose(arguments.wheels)
-            venv = sourced.setup() if distro is None else wheels.setup(distro, arguments.checks)
+            venv = sourced.setup() if distro is None else wheels.setup(distro, arguments.checks, arguments.franka)
     except SetupError as error:
         print(f"[setup] error: {error}", file=sys.stderr)
         return 1

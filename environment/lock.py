@@ -1,7 +1,8 @@
 """Resolve requirements.in to exact versions: `python3.11 lock.py jazzy` writes jazzy.txt, and installs nothing.
 
 `checks` stands for checks.in, what tests, lint and rigs need besides jazzy.txt, whose versions it takes over; `docs`
-for docs.in, the tools of `make docs`; `uv` for the installer of `make setup`.
+for docs.in, the tools of `make docs`; `franka` for franka.in, what drives and simulates a Franka;
+`uv` for the installer of `make setup`.
 
 Each line has the SHA-256 of the one file that pip would install here, on Linux, x86_64 and Python 3.11, from whichever
 of its indices has it: `make setup` takes that file or none.
@@ -21,10 +22,11 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent
 
 
-SOURCES = {"docs": "docs.in", "checks": "checks.in", "uv": "uv.in"}
+SOURCES = {"docs": "docs.in", "checks": "checks.in", "franka": "franka.in", "uv": "uv.in"}
 """Requirements of a name that is no distribution's."""
 BASE = "jazzy.txt"
-"""Pins that hold for `checks` as well."""
+"""Pins that hold for those in `BESIDE` as well."""
+BESIDE = ("checks", "franka")
 
 
 def resolve(name: str) -> list[dict[str, Any]]:
@@ -33,7 +35,7 @@ def resolve(name: str) -> list[dict[str, Any]]:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
         command += ["--report", str(report), "--requirement", str(FOLDER / SOURCES.get(name, "requirements.in"))]
-        if name == "checks":
+        if name in BESIDE:
             versions = Path(folder) / "constraints.txt"
             pinned = (FOLDER / BASE).read_text(encoding="utf-8").splitlines()
             versions.write_text("\n".join(line.partition(" ")[0] for line in pinned), encoding="utf-8")
@@ -57,7 +59,7 @@ def main() -> None:
     """Write the pins of everything named on the command line."""
     for name in sys.argv[1:]:
         lines = pins(resolve(name))
-        if name == "checks":
+        if name in BESIDE:
             there = (FOLDER / BASE).read_text(encoding="utf-8").splitlines()
             lines = [line for line in lines if line not in there]
         source = SOURCES.get(name, "requirements.in")

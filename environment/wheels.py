@@ -249,12 +249,13 @@ def install_checks(venv: Path, distro: str, log: Path) -> None:
     run_together([compilation(venv, distro, DRIVER_INTERFACES)], build_environment(venv))
 
 
-def setup(distro: str, checks: bool = False) -> Path:
+def setup(distro: str, checks: bool = False, franka: bool = False) -> Path:
     """Bring the environment of `distro` up to date, step by step where something changed; return its folder.
 
     Args:
         distro: The ROS 2 distribution.
         checks: Install what tests, lint and rigs need, too.
+        franka: Install libfranka's bindings and franky-sim, too.
 
     Raises:
         SetupError: A step failed, or the machine lacks something that the user has to install.
@@ -285,6 +286,9 @@ def setup(distro: str, checks: bool = False) -> Path:
     if checks:
         keys["checks"] = fingerprint([HERE / "checks.txt", *drivers], base)
         steps[("checks",)] = lambda _: install_checks(venv, distro, log)
+    if franka:
+        keys["franka"] = fingerprint([HERE / "franka.txt"], base)
+        steps[("franka",)] = lambda _: install_pins(venv, HERE / "franka.txt", log)
     begun = False
     for names, bring_up_to_date in steps.items():
         stamps = {name: Stamp(venv / "stamps" / name) for name in names}

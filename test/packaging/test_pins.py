@@ -22,7 +22,7 @@ def asked_for(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("distro", "least"), [("jazzy", 100), ("kilted", 100), ("checks", 30), ("docs", 50), ("uv", 1)]
+    ("distro", "least"), [("jazzy", 100), ("kilted", 100), ("checks", 30), ("docs", 50), ("franka", 2), ("uv", 1)]
 )
 def test_every_pin_is_exact(distro: str, least: int) -> None:
     lines = (ENVIRONMENT / f"{distro}.txt").read_text(encoding="utf-8").splitlines()
@@ -37,7 +37,7 @@ def test_every_pin_is_exact(distro: str, least: int) -> None:
 
 @pytest.mark.parametrize(
     ("distro", "source"),
-    [*((distro, "requirements.in") for distro in DISTROS), ("checks", "checks.in"), ("uv", "uv.in")],
+    [(distro, "requirements.in") for distro in DISTROS] + [(name, f"{name}.in") for name in ("checks", "franka", "uv")],
 )
 def test_everything_asked_for_is_pinned_and_satisfied(distro: str, source: str) -> None:
     requirements = pytest.importorskip("packaging.requirements")
