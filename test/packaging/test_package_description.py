@@ -24,17 +24,15 @@ ROSDEP_NAMES = {
     "markupsafe": "python3-jinja2",  # which depends on it
     "matplotlib": "python3-matplotlib",
     "PIL": "python3-matplotlib",  # which depends on it
-    "mujoco": "python3-mujoco-pip",
     "numba": "python3-numba",
     "numpy": "python3-numpy",
-    "rosbags": "python3-rosbags-pip",
     "scipy": "python3-scipy",
     "tqdm": "python3-tqdm",
     "yaml": "python3-yaml",
     "mpl_toolkits": "python3-matplotlib",
 }
-# No rosdep key exists; `make setup` takes them from environment/with-ros.txt.
-FROM_PYPI_ONLY = {"lz4", "mcap", "pyarrow", "zstandard"}
+# No rosdep key but pip's, with which bloom makes no release; `make setup` takes them from environment/with-ros.txt.
+FROM_PYPI_ONLY = {"lz4", "mcap", "mujoco", "pyarrow", "rosbags", "zstandard"}
 
 # Imported name -> name on PyPI, where the two differ.
 PYPI_NAMES = {
@@ -134,6 +132,11 @@ def test_every_import_is_declared() -> None:
             assert f"# {name}\n" in beside_ros, name
         else:
             assert ROSDEP_NAMES.get(name, name) in declared, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_no_dependency_bars_a_release() -> None:
+    for folder in (ROOT, ROOT / "msg"):
+        assert not [name for name in dependencies(described(folder / "package.xml")) if name.endswith("-pip")]
 
 
 def test_every_package_whose_executables_are_started_is_declared() -> None:
