@@ -94,6 +94,15 @@ class JointStateLayout:
         return np.ascontiguousarray(messages[:, begin : begin + DOUBLE * count]).view("<f8")
 
 
+def name_count(serialized: bytes) -> int:
+    """How many names a serialized message says it has, before it is read; 0 where that can't be seen."""
+    if serialized[:2] != _LITTLE_ENDIAN or len(serialized) < _STAMP.stop + 8:
+        return 0
+    number = struct.Struct("<I").unpack_from
+    position = _aligned(_STAMP.stop + 4 + number(serialized, _STAMP.stop)[0], 4)
+    return int(number(serialized, position)[0]) if position + 4 <= len(serialized) else 0
+
+
 def stamps_of(messages: Bytes) -> Array:
     """Header stamps (k,) of serialized little-endian messages (k, size) that begin with a header, s."""
     stamps = np.ascontiguousarray(messages[:, _STAMP])

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 
 from impact_aware.detection import InputMonitor, InputQuality, JointSample
 from impact_aware.detection.input_monitor import RATE_TOLERANCE
-from impact_aware.messages.joint_state import JointStateLayout, learn_layout
+from impact_aware.messages.joint_state import JointStateLayout, learn_layout, name_count
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, stamp_seconds
 from impact_aware.nodes.ros.messages import UndecodableError, decoded
 from impact_aware.nodes.ros.qos import state_qos
@@ -42,6 +42,9 @@ UNCHANGED = 2.0
 changes each of them; a driver that lost its arm, and an arm held by its brakes behind coarse encoders, change none."""
 
 NO_STAMPS = "joint_states have no stamps: arrival stands in, too uncertain to detect impacts or to control"
+
+MOST_NAMES = 1000
+"""Names in a message, which takes 4 us of each to read: no cell has as many joints."""
 
 _UNUSABLE = np.full(1, np.nan)
 
@@ -254,6 +257,9 @@ class JointStateSource(JointReader):
     def _deserialize(self, serialized: bytes) -> tuple[float, str]:
         """Read a message in full, and learn how to read those like it; returns its time, and why it is of no use."""
         self._layout = self._columns = None
+        if (names := name_count(serialized)) > MOST_NAMES:
+            why = f"joint_states has {names} names, expected {MOST_NAMES} at most"
+            return self.time, self._reject("too many names", why)
         try:
             message = decoded(serialized, JointState)
         except UndecodableError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,7 +39,8 @@ class JointOrder:
             return self.indices is not None
         self._seen = names.copy()
         where = {name: index for index, name in enumerate(names)}
-        self.missing = tuple(name for name in self.joint_names if names.count(name) != 1)
+        counts = Counter(names)
+        self.missing = tuple(name for name in self.joint_names if counts[name] != 1)
         if self.missing:
             self.indices = None
             return False
@@ -129,7 +131,7 @@ class JointReader:
         if 0.0 < self.time - time <= OUT_OF_ORDER:
             return self._reject("out of order", "joint_states came out of order")
         if not order.locate(names):
-            return self._reject("joint missing", f"joint_states lacks {', '.join(order.missing[:3])}")
+            return self._reject("joint missing", f"joint_states {_lack(order.missing, names)}")
         self._previous_position[:] = self.position
         complete = order.pick(position, self.position)
         if not complete and not (self._gaps and len(position) == len(names) and np.isfinite(self.position).any()):
@@ -184,3 +186,9 @@ class JointReader:
     def _reject(self, reason: str, sentence: str) -> str:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
         return sentence
+
+
+def _lack(missing: Sequence[str], names: Sequence[str]) -> str:
+    """What is wrong with the names of a message, where `missing` are not there once."""
+    twice = [name for name in missing if name in names]
+    return f"names {twice[0]} more than once" if twice else f"lacks {', '.join(missing[:3])}"

@@ -143,6 +143,13 @@ def test_states_without_stamps_are_reported_and_logged_once(arm, monkeypatch):
     assert arm.report[0] == OK
 
 
+def test_a_message_of_very_many_names_is_refused_before_it_is_read(arm, monkeypatch):
+    names = [f"joint_{number}" for number in range(joint_state_source.MOST_NAMES + 1)]
+    monkeypatch.setattr(joint_state_source, "decoded", lambda *_: pytest.fail("read"))
+    arm.show(np.zeros(len(names)), names=names)
+    assert arm.report[0] == WARN and "joint_states has 1001 names, expected 1000 at most" in arm.report[1]
+
+
 def test_a_gripper_on_the_topic_of_the_arm_is_left_alone(arm, monkeypatch):
     lines = []
     monkeypatch.setattr(type(arm.node.get_logger()), "warning", lambda _self, text, **_options: lines.append(text))

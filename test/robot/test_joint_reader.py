@@ -190,6 +190,13 @@ def test_names_may_come_in_any_sequence(container):
     np.testing.assert_array_equal(out, [1.0, 2.0, 3.0])
 
 
+def test_a_message_that_names_a_joint_twice_is_refused_with_that_name():
+    reader = JointReader(JOINTS)
+    names = ["shoulder", "elbow", "wrist", "elbow"]
+    assert reader.take(1.0, names, [0.0] * 4, [0.0] * 4, []) == "joint_states names elbow more than once"
+    assert reader.take(1.0, names[:2], [0.0] * 2, [0.0] * 2, []) == "joint_states lacks wrist"
+
+
 def test_a_name_given_twice_is_refused():
     mapping = JointOrder(JOINTS)
     assert not mapping.locate(["shoulder", "elbow", "wrist", "elbow"])
