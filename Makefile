@@ -1,4 +1,4 @@
-# `make help` says what there is. Every target first brings the environment up to date (environment/build.py), which
+# `make help` lists the targets. Every target first brings the environment up to date (environment/build.py), which
 # takes no time when nothing changed.
 #
 # ROS 2: a sourced one is used. Without one it comes from wheels, Jazzy's or those of ROS_DISTRO; naming
@@ -28,7 +28,7 @@ entrance := build/enter-$(shell echo $$$$).sh
 enter = source $(entrance) && rm -f $(entrance)
 
 .PHONY: help
-help:  ## say what there is
+help:  ## list the targets
 	@echo "usage: make TARGET [ROS_DISTRO=jazzy|kilted]"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
@@ -41,7 +41,7 @@ setup-checks:  ## the same, with what tests, lint and rigs need besides (their t
 	@$(SETUP_PYTHON) environment/build.py $(wheels) --checks
 
 test-franka: checks := --checks --franka
-test test-fast test-busy guard mutate fuzz kills licences lint docs figures bench faults: checks := --checks
+test test-fast test-busy guard mutate fuzz kills licences lint docs figures pictures bench faults: checks := --checks
 .PHONY: enter
 enter:
 	@$(SETUP_PYTHON) environment/build.py $(wheels) $(checks) --enter $(entrance)
@@ -118,6 +118,10 @@ faults: enter  ## inject faults and check how the suite reacts (ARGS="--dds sile
 .PHONY: figures
 figures: enter  ## measure what docs/ claims (NAMES="predict dds", all: NAMES=all); without names list what is old
 	@$(enter) && python environment/figures.py $(if $(NAMES),record $(filter-out all,$(NAMES))) $(if $(OPTIONS),--options "$(OPTIONS)")
+
+.PHONY: pictures
+pictures: enter  ## draw docs/images (NAMES="can.png", all: NAMES=all); without names list what is old
+	@$(enter) && python environment/pictures.py $(NAMES)
 
 .PHONY: lock
 lock: enter  ## resolve environment/requirements.in to exact versions, for every pinned distribution

@@ -94,7 +94,7 @@ class MarkerStyle:
     field_time: float = 0.12
     deviations: float = 2.0
     chart_position: tuple[float, float, float] = (0.0, -0.7, 0.6)
-    legend_position: tuple[float, float, float] = (0.7, -0.33, 0.66)
+    legend_position: tuple[float, float, float] = (0.58, -0.21, 0.66)
     legend: bool = True
     joint_chart: bool = False
     text_height: float = 0.025

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "environment"))
 import claims  # noqa: E402
 import figures  # noqa: E402
+import pictures  # noqa: E402
 
 NAMES = sorted(claims.CLAIMS)
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -114,3 +115,21 @@ def test_a_command_that_fails_writes_nothing(clone: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         figures.record("predict", [], root=clone)
     assert not figures.file_of("predict", clone).exists()
+
+
+def test_a_picture_is_old_when_its_code_does_something_else_not_when_a_comment_changes(tmp_path: Path) -> None:
+    file = tmp_path / "impact_aware" / "render" / "map.py"
+    file.parent.mkdir(parents=True)
+    picture = pictures.Picture(("impact_aware/render",), "", "render")
+    hashes = []
+    for text in ('"""One."""\na = 1\n', '"""Two."""\na = 1  # why\n', "a = 2\n"):
+        file.write_text(text)
+        hashes.append(pictures.fingerprint(picture, tmp_path))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_pictures_are_drawn_by_code_that_exists() -> None:
+    assert all((ROOT / room).exists() for picture in pictures.PICTURES.values() for room in picture.rooms)
+    assert set(pictures.PICTURES) <= {path.name for path in pictures.IMAGES.iterdir()}
+    made = json.loads(pictures.MADE.read_text(encoding="utf-8"))
+    assert set(made) <= set(pictures.PICTURES)

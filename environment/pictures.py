@@ -1,0 +1,246 @@
+"""`make pictures`: draw the pictures of docs/images anew, and list those that are older than the code that draws them.
+
+`pictures.py NAME ...` draws them and records a hash of that code in docs/images/made.json; `pictures.py` alone lists
+them. RViz's come from Debian's `rviz` (packages `rviz xvfb xauth imagemagick python3-rospy python3-rosmaster
+python3-visualization-msgs python3-tf2-msgs`), the report's from `chromium`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs" / "images"
+MADE = IMAGES / "made.json"
+RUNS = ROOT / "build" / "pictures"
+"""Results of the demos that are drawn."""
+
+DEMOS = {
+    "hit-and-push": "", "dual-arm-grab": "", "hit-and-push-can": "", "turned": "hit-and-push --turn 23",
+}  # fmt: skip
+"""Words after `demo` of each result; its own name where there are none."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture.
+
+    Attributes:
+        rooms: Paths whose code draws it.
+        demo: Recording it shows; empty for none.
+        command: Words after `impact-aware`, with `{bag}` and `{out}`; "rviz", "copy FILE", "browser OPTIONS",
+            "campaign TASK PLOT" or "validate NAME FILE".
+    """
+
+    rooms: tuple[str, ...]
+    demo: str
+    command: str
+
+
+SCENE = ("impact_aware/markers", "impact_aware/render")
+RVIZ = ("impact_aware/markers", "rviz", "environment/rviz_scenes.py", "environment/rviz_window.py")
+REPORT = ("impact_aware/report",)
+VALIDATION = "impact_aware/experiments/validation"
+CAMPAIGN = ("impact_aware/experiments/campaign_plots.py", "impact_aware/experiments/campaign_report.py")
+STATES = (
+    "rviz_approach",
+    "rviz_impact",
+    "rviz_after",
+    "rviz_two_arms_approach",
+    "rviz_two_arms",
+    "rviz_two_arms_after",
+)
+RENDER = "render {bag} --force --out {out}"
+PICTURES = {
+    **{f"{name}.png": Picture(RVIZ, "dual-arm-grab" if "two" in name else "hit-and-push", "rviz") for name in STATES},
+    "impact.gif": Picture(SCENE, "hit-and-push", RENDER),
+    "render_impact.png": Picture(SCENE, "hit-and-push", RENDER),
+    "analysis-scene.png": Picture(SCENE, "dual-arm-grab", RENDER),
+    "can.png": Picture(SCENE, "hit-and-push-can", RENDER),
+    "turned_box.png": Picture(SCENE, "turned", RENDER + " --view top --time -0.05"),
+    "hit_and_push.png": Picture(("impact_aware/experiments/run_figures.py",), "hit-and-push", "copy impact.png"),
+    "analysis-report.png": Picture(REPORT, "hit-and-push", "browser --window-size=1280,1500"),
+    "analysis-phone.png": Picture(REPORT, "hit-and-push", "browser --window-size=500,1300"),
+    "campaign-hit-groups.png": Picture(CAMPAIGN, "", "campaign hit-and-push groups"),
+    "campaign-hit-comparison.png": Picture(CAMPAIGN, "", "campaign hit-and-push comparison"),
+    "campaign-dual-groups.png": Picture(CAMPAIGN, "", "campaign dual-arm-grab groups"),
+    "campaign-dual-comparison.png": Picture(CAMPAIGN, "", "campaign dual-arm-grab comparison"),
+    "friction_fixed_direction.png": Picture(
+        (f"{VALIDATION}/coulomb_limit.py",), "", "validate coulomb friction_fixed_direction"
+    ),
+    "flexible_joint_velocities.png": Picture(
+        (f"{VALIDATION}/flexible_arms.py",), "", "validate flexible-joint 000_figure_4_joint_velocities"
+    ),
+}
+
+
+def code_of(path: Path) -> bytes:
+    """What a file does: Python without comments and docstrings, others as they are."""
+    if path.suffix != ".py":
+        return path.read_bytes()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            texts = [line for line in body if isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)]
+            node.body = [line for line in body if line not in texts]  # type: ignore[attr-defined]
+    return ast.dump(tree).encode()
+
+
+def fingerprint(picture: Picture, root: Path = ROOT) -> str:
+    """Hash of the code that draws a picture, and of how it is asked to."""
+    total = hashlib.blake2b(f"{picture.demo} {picture.command}".encode(), digest_size=8)
+    for room in picture.rooms:
+        files = [root / room] if (root / room).is_file() else sorted((root / room).rglob("*"))
+        for file in files:
+            if file.is_file() and "__pycache__" not in file.parts:
+                total.update(str(file.relative_to(root)).encode() + code_of(file))
+    return total.hexdigest()
+
+
+def old(root: Path = ROOT) -> list[str]:
+    """Pictures drawn by other code than that of now."""
+    made = json.loads((root / MADE.relative_to(ROOT)).read_text(encoding="utf-8"))
+    return [name for name, picture in PICTURES.items() if made.get(name) != fingerprint(picture, root)]
+
+
+def report() -> int:
+    """Print the old pictures; returns how many."""
+    found = old()
+    for name in found:
+        print(f"[pictures] {name} is older than the code that draws it: make pictures NAMES={name}")
+    return len(found)
+
+
+def command(*words: str) -> None:
+    """Run `impact-aware` with its output shown."""
+    print(f"[pictures] impact-aware {' '.join(words)}", flush=True)
+    subprocess.run(["impact-aware", *words], check=True, cwd=ROOT)
+
+
+def run_of(demo: str) -> Path:
+    """Folder of a demo's result, run where it is not there yet."""
+    folder = RUNS / demo
+    if not (folder / "bag").is_dir():
+        command("demo", *(DEMOS[demo] or demo).split(), "--out", str(folder))
+    return folder
+
+
+def photograph(name: str, options: str) -> None:
+    """A picture of the demo's report as a browser without a window shows it."""
+    window, _, anchor = options.partition(" ")
+    folder = RUNS / "analysis"
+    if not (folder / "report.html").is_file():
+        command("analyze", str((run_of("hit-and-push") / "bag").relative_to(ROOT)), "--out", str(folder))
+    words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", window]
+    page = f"file://{folder / 'report.html'}{anchor}"
+    subprocess.run([*words, f"--screenshot={IMAGES / name}", page], check=True, capture_output=True)
+
+
+def draw_campaign(name: str, task: str, which: str) -> None:
+    """Groups from the recorded figures of the page, or the comparison of one setup, simulated anew."""
+    from impact_aware.control import VARIANTS
+    from impact_aware.experiments.campaign import RunOptions, keep_maps, simulate
+    from impact_aware.experiments.campaign_plan import CAMPAIGNS, plan
+    from impact_aware.experiments.campaign_plots import plot_comparison, plot_groups
+    from impact_aware.experiments.campaign_report import FACTORS, LABELS
+    from impact_aware.library_settings import figure_settings
+
+    with figure_settings():
+        if which == "groups":
+            table = json.loads((ROOT / "docs" / "figures" / f"campaign-{task}.json").read_text(encoding="utf-8"))
+            names = [key for label in table["columns"][1:] for key, value in LABELS.items() if value == label]
+            groups: dict[str, dict[str, dict[str, float]]] = {factor: {} for factor in FACTORS}
+            for label, *means in table["rows"]:
+                factor, _, value = label.partition(" ")
+                if factor in groups:
+                    groups[factor][value] = dict(zip(names, means, strict=True))
+            figure = plot_groups({"success_rate": dict.fromkeys(names), "groups": groups}, task)
+        else:
+            RUNS.mkdir(parents=True, exist_ok=True)
+            options = RunOptions(0, maps=str(RUNS))
+            shown = (*CAMPAIGNS[task].shown, 0, 0)
+            setups = [
+                one
+                for one in plan(task, 1, list(VARIANTS))
+                if (one.object, one.displacement, one.start, one.repeat) == shown
+            ]
+            keep_maps(setups, options)
+            figure = plot_comparison({setup.controller: simulate(setup, options) for setup in setups})
+        figure.savefig(IMAGES / name, dpi=110)
+
+
+def draw(name: str) -> None:
+    """Draw one picture that is not RViz's."""
+    picture = PICTURES[name]
+    kind, _, rest = picture.command.partition(" ")
+    if kind == "browser":
+        photograph(name, rest)
+    elif kind == "campaign":
+        draw_campaign(name, *rest.split())
+    elif kind == "validate":
+        validation, file = rest.split()
+        command("validate", validation, "--out", str(RUNS / validation))
+        [found] = (RUNS / validation).rglob(f"{file}.png")
+        shutil.copy(found, IMAGES / name)
+    elif kind == "copy":
+        shutil.copy(run_of(picture.demo) / rest, IMAGES / name)
+    else:
+        words = picture.command.split()
+        if "--time" in words:
+            place = words.index("--time") + 1
+            words[place] = str(impact_time(picture.demo) + float(words[place]))
+        command(*(word.format(bag=run_of(picture.demo) / "bag", out=IMAGES / name) for word in words))
+
+
+def impact_time(demo: str) -> float:
+    """Time of the first impact of a demo, s."""
+    from impact_aware.bags.bag import Bag
+    from impact_aware.render import read_scene
+
+    with Bag(run_of(demo) / "bag") as bag:
+        return read_scene(bag).time
+
+
+def make(names: list[str]) -> None:
+    """Draw pictures and record the code that drew them."""
+    import rviz_scenes
+
+    # Those of the RViz window last: they take longest.
+    for name in sorted(names, key=lambda name: PICTURES[name].command == "rviz"):
+        if PICTURES[name].command == "rviz":
+            run_of(PICTURES[name].demo)
+            rviz_scenes.draw([Path(name).stem], RUNS, IMAGES)
+        else:
+            draw(name)
+        made = json.loads(MADE.read_text(encoding="utf-8")) if MADE.is_file() else {}
+        made[name] = fingerprint(PICTURES[name])
+        MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        print(f"[pictures] {name}", flush=True)
+
+
+def main() -> int:
+    """Draw the named pictures, or list the old ones."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, {', '.join(PICTURES)}")
+    names = parser.parse_args().names
+    names = list(PICTURES) if names == ["all"] else names
+    if unknown := set(names) - set(PICTURES):
+        parser.error(f"no such picture: {', '.join(sorted(unknown))}")
+    if names:
+        make(names)
+    else:
+        print(f"{len(PICTURES) - report()} of {len(PICTURES)} pictures are up to date")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
