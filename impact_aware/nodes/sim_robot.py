@@ -262,7 +262,7 @@ class SimRobotNode(Node):
         missing = [] if self._gate is None else self._gate.missing
         now = self._now()
         missing += [f"a command for {name}" for name, arm in self.arms.items() if not arm.input.is_new(now)]
-        return ", ".join(missing) or "nobody"
+        return ", ".join(missing) or "no participant"
 
     def _break_lockstep(self, why: str) -> None:
         """Keep wall time from now on, so that whoever is left can bring the arms to rest."""

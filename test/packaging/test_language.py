@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from impact_aware.cli.main import build_parser, subcommands
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -16,7 +21,10 @@ MOST_WORDS = 25_000
 LONGEST = 25
 """Words of a sentence; four of a page, or one in twenty, may have more, such as those with an equation."""
 
-PRIVATE = r"told|tells?|said|says|heard|hears|asked|asks|judged?|judges|nobody|somebody|whoever|witness"
+PRIVATE = (
+    r"told|tells?|said|says|heard|hears|asked|asks|judged?|judges|judging|nobody|somebody|whoever|witness(?:es)?"
+    r"|reckons?|reckoned|hand(?:s|ed)? on"
+)
 """Words in place of which the field has its own: reports, estimates, detects, requests, no node."""
 
 
@@ -49,3 +57,50 @@ def test_sentences_are_short(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_private_words(page: Path) -> None:
     assert not re.findall(rf".*\b(?:{PRIVATE})\b(?<!can't tell).*", prose(page)), page.name
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Strings of a file that are no docstrings: what a terminal, a log, a report or a message shows."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lines = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    docstrings = {id(line.value) for line in lines}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+
+
+def private_in(text: str) -> list[str]:
+    return re.findall(rf"(?i)[^\n]*\b(?:{PRIVATE})\b(?<!can't tell)(?<!can’t tell)[^\n]*", text)
+
+
+SHOWN = [*(ROOT / "impact_aware").rglob("*.py"), *(ROOT / "launch").glob("*.py"), *(ROOT / "rigs").rglob("*.py")]
+
+
+def test_no_private_words_in_what_programs_show() -> None:
+    found = {str(path.relative_to(ROOT)): words for path in SHOWN if (words := private_in("\n".join(texts_of(path))))}
+    assert not found, found
+
+
+def helps(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Help of a command and of all below it."""
+    yield parser.format_help()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from helps(below)
+
+
+@pytest.mark.parametrize("command", subcommands())
+def test_no_private_words_in_help(command: str) -> None:
+    assert not private_in("\n".join(" ".join(text.split()) for text in helps(build_parser(command))))
+
+
+TEXTS = [
+    *ROOT.glob("config/**/*.yaml"), ROOT / "CHANGELOG.md", ROOT / "Makefile", *ROOT.glob("examples/*.*"),
+    *ROOT.glob("impact_aware/report/templates/*.j2"),
+]  # fmt: skip
+
+
+def test_no_private_words_in_configuration_examples_and_changelog() -> None:
+    found = {str(path.relative_to(ROOT)): words for path in TEXTS if (words := private_in(path.read_text("utf-8")))}
+    assert not found, found

@@ -127,7 +127,7 @@ def test_of_a_controller_before_a_relay_that_was_killed_its_damping_counts():
             14,
             [],
         ),
-        ("relay_killed", [{EMULATOR: {"held_late": "14", "active": "False"}}], None, ["nobody deactivated"]),
+        ("relay_killed", [{EMULATOR: {"held_late": "14", "active": "False"}}], None, ["no node deactivated"]),
         ("relay_stopped", [{EMULATOR: {"held_late": "14", "component_active": "False"}}], 14, ["the watchdog"]),
         ("relay_watchdog_killed", [], None, []),
         (
@@ -161,8 +161,8 @@ def test_after_the_safe_mode_it_is_reset_and_started_once_the_fault_is_over():
 @pytest.mark.parametrize(
     ("modes", "recovered", "failure"),
     [
-        (["SAFE", "SAFE"], "no", "did not leave the safe mode when asked (mode SAFE)"),
-        (["IDLE", "IDLE"], "reset", "did not move again when asked (mode IDLE): words"),
+        (["SAFE", "SAFE"], "no", "did not leave the safe mode on request (mode SAFE)"),
+        (["IDLE", "IDLE"], "reset", "did not move again on request (mode IDLE): words"),
     ],
 )
 def test_one_that_does_not_recover_fails(modes, recovered, failure):

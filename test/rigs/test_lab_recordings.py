@@ -292,10 +292,10 @@ def test_workers_change_nothing_and_time_ends_it(monkeypatch):
     assert figures["time_error_ms"] == pytest.approx(others["time_error_ms"], rel=1e-6)
     assert figures["jump_error"] == pytest.approx(others["jump_error"], rel=1e-6)
     assert figures["contacts"] == others["contacts"] > 0 and figures["noted"] == others["noted"]
-    assert alone["trials"] == {"hits": 2, "asked": 2, "seed": 7100, "streamed": False}
+    assert alone["trials"] == {"hits": 2, "requested": 2, "seed": 7100, "streamed": False}
     monkeypatch.setattr(recordings, "score_hit", lambda job: {100: recordings.RecordingScore()})
     short = recordings.run(argparse.Namespace(**vars(asked) | {"minutes": 1e-6}))
-    assert short["trials"] == {"hits": 1, "asked": 2, "seed": 7100, "streamed": False}
+    assert short["trials"] == {"hits": 1, "requested": 2, "seed": 7100, "streamed": False}
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ Kind = Literal["printed", "aim", "consistency"]
 
 KINDS: dict[Kind, str] = {
     "printed": "the number stands in a paper",
-    "aim": "the bound is ours: on an accuracy, or for what a paper only says in words or shows in a picture",
+    "aim": "the bound is ours: on an accuracy, or for what a paper gives only in words or in a picture",
     "consistency": "two ways to the same number: a table's own columns, a closed form, a law of physics",
 }
 """Sources of an expected value."""

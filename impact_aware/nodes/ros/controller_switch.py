@@ -43,7 +43,7 @@ class Outcome(StrEnum):
     """How far it is."""
 
     ON = "on"
-    ASKED = "asked"
+    ASKED = "requested"
     OFF = "off"
 
 

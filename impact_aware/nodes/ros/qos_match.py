@@ -117,7 +117,7 @@ def mismatch(topic: str, own: Subscription | Publisher, other: TopicEndpointInfo
 def end_name(end: TopicEndpointInfo) -> str:
     """Full name of the node, which DDS may find a moment after the end itself."""
     if end.node_name == _UNKNOWN_NODE:
-        return "somebody"
+        return "an unknown node"
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 

@@ -71,7 +71,7 @@ def run_probe(
             time.sleep(TICK)
         if not (ended and lines):
             said = "; ".join(f"{name}: {own.last_lines(1) or 'nothing'}" for name, own in graph.processes.items())
-            raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s, last said by {said}")
+            raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s, last output of {said}")
     return lines
 
 

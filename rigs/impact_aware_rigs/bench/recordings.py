@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     scores = {rate: _sum([done[seed][rate] for seed in sorted(done)]) for rate in options.rates}
     return {
         "rates": {str(rate): score.as_dict() for rate, score in scores.items()},
-        "trials": {"hits": len(done), "asked": options.hits, "seed": options.seed, "streamed": streamed},
+        "trials": {"hits": len(done), "requested": options.hits, "seed": options.seed, "streamed": streamed},
         "aims": {
             "200": {"found": 0.95, "false_contacts": 0.02, "time_error_ms": {"p95": 5.0}, "within_two_se": [0.90, 0.98]}
             | {"cause_right": 0.95},

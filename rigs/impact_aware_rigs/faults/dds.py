@@ -301,12 +301,12 @@ class DdsRun:
         if self.fault.restart and not self.graph.wait(self._all_answer, START_TIMEOUT):
             self.failures.append(f"{self.fault.victim} does not answer after its new start")
         if not self._ask("reset", ("IDLE",)):
-            self.failures.append(f"did not leave the safe mode when asked (mode {self._mode})")
+            self.failures.append(f"did not leave the safe mode on request (mode {self._mode})")
             return "no"
         if not self.fault.can_go_on:
             return "reset"
         if not self._ask("start", ("ANTE", "INTERIM", "POST")):
-            self.failures.append(f"did not move again when asked (mode {self._mode}): {self.graph.last_lines()}")
+            self.failures.append(f"did not move again on request (mode {self._mode}): {self.graph.last_lines()}")
             return "reset"
         return "reset, moves again"
 
@@ -331,7 +331,7 @@ class DdsRun:
         # Only the end of its session with the arm stops a KUKA.
         active = "component_active" if fault.relay else "active"
         if not damped and not graph.wait(lambda: graph.reported(emulator, active) == "False", START_TIMEOUT):
-            self.failures.append("nobody deactivated the controller of the arm")
+            self.failures.append("no node deactivated the controller of the arm")
             return None
         if not graph.wait(lambda: graph.reported(emulator, "held_late") not in ("", "0"), START_TIMEOUT):
             self.failures.append("no torque was held: was anybody late?")

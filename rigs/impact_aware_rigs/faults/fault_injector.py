@@ -52,7 +52,7 @@ class Settings:
     duration: float = described(0.2, "how long it lasts, s of the states' time", 0.001, 3600.0)
     seed: int = described(0, "seed of its numbers", 0, 2**31 - 1)
     after_motion: float = described(
-        -1.0, "it begins so long after the arm began to move, s; negative: only when asked", -1.0, 3600.0
+        -1.0, "it begins so long after the arm began to move, s; negative: only on request", -1.0, 3600.0
     )
     lockstep_participants: list[str] = described(
         [], "nodes whose answers to states are waited for before the plant gets one; empty: no lockstep"
@@ -92,7 +92,7 @@ class FaultInjectorNode(Node):
             self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_prediction, EVENT_QOS)
         self.create_service(Trigger, "~/begin", self._on_begin)
         self._diagnostics = DiagnosticsReporter(self, self._status, period=0.1)
-        self.get_logger().info(f"fault {settings.fault} for {settings.duration:g} s when asked")
+        self.get_logger().info(f"fault {settings.fault} for {settings.duration:g} s on request")
 
     def _on_begin(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._asked = True

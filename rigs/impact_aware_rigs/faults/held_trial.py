@@ -94,7 +94,7 @@ class HeldTrial(AnyTrial):
         plant.place_object(AWAY)
         session.activate()
         if self.trial.mode == "safe":
-            session.safe_stop(SafeReason.REQUESTED, "asked for by the trial")
+            session.safe_stop(SafeReason.REQUESTED, "requested by the trial")
         else:
             session.hold()
         self._drive(HELD_FOR)

@@ -222,7 +222,7 @@ class _Run(AnyTrial):
             return
         session, wanted = self.suite.session, self.trial.mode
         if wanted == "safe" and self.now - START > 0.08 and session.mode is not Mode.SAFE:
-            session.safe_stop(SafeReason.REQUESTED, "asked for by the trial")
+            session.safe_stop(SafeReason.REQUESTED, "requested by the trial")
         if session.mode is Mode[wanted.upper()] and math.isnan(self.mode_since):
             self.mode_since = self.now
         if self.now - self.mode_since >= self.patience:
