@@ -60,7 +60,7 @@ def refused(address: str, error: Exception) -> InvalidInputError:
         return InvalidInputError("arm", f"{address}: {text}", f"{version}: install the one of the arm's system image")
     if "eal-time" in text or "ealtime" in text:
         return InvalidInputError("realtime", f"enforce: {text}", "a real-time kernel and rtprio, or realtime: ignore")
-    expected = f"a Franka with FCI active that answers on port {PORT} and serves nobody else"
+    expected = f"a Franka with FCI active that answers on port {PORT} and serves no other client"
     return InvalidInputError("arm", f"{address}: {text}", expected)
 
 
