@@ -215,6 +215,25 @@ CLAIMS: dict[str, Claim] = {
             ]
         ],
     ),
+    "franka": Claim(
+        "validation",
+        "bench franka",
+        (*_rooms("control", "reference", "detection", "experiments", "impact"), "rigs/impact_aware_rigs/franka"),
+        ("figure", "measured", "aim"),
+        values(
+            ("runs", "count", ""),
+            ("runs with hit and push and no stop", "done", "all"),
+            ("of these with the goal within 20 mm", "within_20_mm", "all"),
+            ("distance from the goal, median, mm", "goal_error_mm.median", ""),
+            ("largest, mm", "goal_error_mm.largest", "<= 20"),
+            ("states", "states", ""),
+            ("states without a command", "lost", "0"),
+            ("detected impact from the first contact, largest, ms", "detected_impact_error_ms.largest", "<= 2"),
+            ("by `analyze`, largest, ms", "analyzed_impact_error_ms.largest", "<= 2"),
+            ("error of the prediction by the profile, share of the jump, median", "prediction_error.median", ""),
+            ("with the simulated joints' motor inertia", "prediction_error_known_armature.median", ""),
+        ),
+    ),
     "detection": Claim(
         "detection",
         "bench detection",

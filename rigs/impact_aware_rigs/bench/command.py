@@ -17,6 +17,7 @@ BENCHMARKS = (
     "dds",
     "detection",
     "estimation",
+    "franka",
     "predict",
     "recordings",
     "service",

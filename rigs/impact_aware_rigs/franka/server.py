@@ -6,7 +6,8 @@ sensors with gravity, an estimate of external torques, errors, mode, success rat
 
 In lockstep the arm waits in every cycle of a motion for the command that carries the number of its last state. A client
 answers no state before its motion has begun, and takes one or more until its first command: the arm sends states,
-without moving, until that command comes. Commands for states before the last one are superseded, as their states are.
+without moving, each after twice the wait of the one before, until that command comes: a client that is held up there
+finds no large gap. Commands for states before the last one are superseded, as their states are.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class StrictServer(FrankaServer):
         self._torque: Array = np.zeros(7)
         self._external: Array = np.zeros(7)
         self._force: Array = np.zeros(6)
-        self._motion, self._answered, self._in_a_row = 0, False, 0
+        self._motion, self._answered, self._in_a_row, self._unanswered = 0, False, 0, 0
         self._received: deque[bool] = deque(maxlen=RATE_WINDOW)
         self._to_lose, self._every, self._motion_cycle = 0, 0, 0
         self._desired, self._holding = np.zeros(7), np.array(options.posture)
@@ -116,7 +117,7 @@ class StrictServer(FrankaServer):
 
     def begin_motion(self, motion: int) -> None:
         """A client begins to command torques."""
-        self._motion, self._answered, self._in_a_row, self._motion_cycle = motion, False, 0, 0
+        self._motion, self._answered, self._in_a_row, self._motion_cycle, self._unanswered = motion, False, 0, 0, 0
         self.errors, self.mode = [], RobotMode.kMove
         self._desired = np.zeros(7)
         self._received.clear()
@@ -220,7 +221,7 @@ class StrictServer(FrankaServer):
             if not lockstep:
                 wait = max(self._next - time.monotonic(), 0.0)
             else:
-                wait = self._options.patience if self._answered else IDLE_PERIOD
+                wait = self._options.patience if self._answered else IDLE_PERIOD * 2.0**self._unanswered
             found = self._read_newest(wait)
             if found is None or not lockstep or found.torque_command_finished or found.message_id >= self.cycle:
                 break
@@ -257,6 +258,7 @@ class StrictServer(FrankaServer):
             return
         self._answered |= command is not None
         if not self._answered:
+            self._unanswered += 1
             return
         self._motion_cycle += 1
         dropped = self._to_lose > 0 or (self._every > 0 and self._motion_cycle % self._every == 0)

@@ -1,0 +1,125 @@
+"""Hit-and-push on a simulated Franka over libfranka's protocol, in lockstep: goal, packets, impact time, `analyze`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from tqdm import tqdm
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.parameters import Options, described
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.resources import read_named
+from impact_aware.task import load_task, make_field
+from impact_aware.task.arms import robots_of_task
+from impact_aware_rigs.franka.arm import missing_packages
+
+NEAR = 0.005
+"""Analyzed impacts within this time of the first contact are of the hit, s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """How many runs, and which of them."""
+
+    runs: int = described(20, "runs, each in a world of its own", 1, 1000)
+    first: int = described(0, "number of the first run", 0, 10**6)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the episodes, and `analyze` on the recording of each.
+
+    Raises:
+        InvalidInputError: The arm's packages are not installed.
+    """
+    if missing := missing_packages():
+        raise InvalidInputError("environment", missing, "both packages")
+    from impact_aware_rigs.franka import episodes
+
+    rows = []
+    numbers = range(args.first, args.first + args.runs)
+    for number in tqdm(numbers, desc="episodes", unit="run", disable=not sys.stderr.isatty()):
+        found = episodes.run(number)
+        row: dict[str, Any] = {"number": number, "done": found.done, "stop": found.stop}
+        row["goal_error_mm"] = 1e3 * found.goal_error
+        row["impact_error_ms"] = 1e3 * found.impact_error
+        status = found.status
+        row |= {"states": status.states_sent, "lost": status.states_lost, "superseded": status.states_ahead}
+        row["success_rate"] = found.success
+        rows.append(row | (analysis(found) if found.done else {}))
+    return summary(rows) | {"runs": rows}
+
+
+def analysis(found: Any) -> dict[str, float]:
+    """Of the impact that `analyze` finds nearest to the contact: its time, and its prediction with two inertias.
+
+    `prediction_error` is a share of the joint velocities' jump: with the profile's apparent motor inertia, and, as
+    `prediction_error_known`, with that of the simulated joints.
+    """
+    contact = found.status.contact_times[0] - found.begin
+    result: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "episode.npz"
+        np.savez(path, **found.recording)
+        for key, robot in (("", "fr3"), ("_known", str(_with_armature(folder, found.status.armature)))):
+            task = load_task("hit_and_push", found.changes)
+            field = make_field(task, robots_of_task(task))
+            x, y, z = field.arms[0].normal.tolist()
+            options = AnalysisOptions(
+                robot=robot, normal=(x, y, z), friction=task.object.friction_tool, object_mass=task.object.mass
+            )
+            impacts = [own for arm in analyze([path], options).arms for own in arm.impacts]
+            near = [own for own in impacts if abs(own.event.time - contact) < NEAR]
+            result[f"impacts{key}"] = len(impacts)
+            if not near:
+                continue
+            own = min(near, key=lambda own: abs(own.event.time - contact))
+            result[f"analyzed_error_ms{key}"] = 1e3 * (own.event.time - contact)
+            if own.estimate is not None and own.prediction is not None:
+                after = own.estimate.velocity_after
+                jump = after - own.estimate.velocity_before
+                error = own.prediction.velocity_after - after
+                result[f"prediction_error{key}"] = float(np.linalg.norm(error) / np.linalg.norm(jump))
+    return result
+
+
+def _with_armature(folder: Path, armature: tuple[float, ...]) -> Path:
+    """The profile's file with another apparent motor inertia, kg m^2."""
+    content, source = read_named("robot", "robots", "fr3")
+    content |= {"urdf": str(source.resolve().parent / content["urdf"]), "apparent_motor_inertia": list(armature)}
+    content["apparent_motor_inertia_std"] = 0.0
+    path = folder / "fr3_known.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Counts, medians and largest values over the runs."""
+
+    def of(key: str) -> dict[str, float]:
+        values = np.array([abs(row[key]) for row in rows if key in row and np.isfinite(row[key])])
+        return {"median": float(np.median(values)), "largest": float(values.max())} if values.size else {}
+
+    done = [row for row in rows if row["done"]]
+    return {
+        "count": len(rows),
+        "done": len(done),
+        "within_20_mm": sum(row["goal_error_mm"] <= 20.0 for row in done),
+        "states": sum(row["states"] for row in rows),
+        "lost": sum(row["lost"] for row in rows),
+        "superseded": sum(row["superseded"] for row in rows),
+        "goal_error_mm": of("goal_error_mm"),
+        "detected_impact_error_ms": of("impact_error_ms"),
+        "analyzed_impact_error_ms": of("analyzed_error_ms"),
+        "prediction_error": of("prediction_error"),
+        "prediction_error_known_armature": of("prediction_error_known"),
+    }
