@@ -17,7 +17,8 @@ release = version = impact_aware.__version__
 
 # The source folder is the clone, so that every link between its pages holds here too.
 root_doc = "docs/site/index"
-include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "examples/*.ipynb"]
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/*.ipynb"]
+include_patterns += ["docs/*.md", "docs/robots/*.md", "docs/site/*.md"]
 exclude_patterns = [".venv*", "build", "results", "install", "log", "msg", "test"]
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
