@@ -39,6 +39,7 @@ SUBCOMMANDS = {
     "new-robot": ("impact_aware.cli.new_robot", "write a minimal profile for an arm of which there is a URDF"),
     "doctor": ("impact_aware.cli.doctor", "check the ROS graph, joint states, and this machine for a loop at 1 kHz"),
     "tune-detector": ("impact_aware.cli.tune_detector", "learn a detector's parameters from an impact-free recording"),
+    "franka-prepare": ("impact_aware.cli.franka_prepare", "set a Franka up for a hit, and predict what would trip"),
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
 }
 

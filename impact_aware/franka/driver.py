@@ -154,7 +154,7 @@ class Driver:
             motion = self._arm.start_torque_control()
             follower = LawFollower(self._robot, PERIOD)
             self._report(WORKING, "holding the arm, or following laws")
-            rests = 0
+            rests, self._last = 0, np.nan
             while True:
                 state, _ = motion.readOnce()
                 began = time.thread_time()
@@ -195,7 +195,8 @@ class Driver:
 
     def _stamp(self, state: Any) -> float:
         now = state.time.to_sec()
-        self._lost += max(0, round((now - self._last) / PERIOD) - 1) if now > self._last else 0
+        if state.robot_mode == self._franka.RobotMode.Move:
+            self._lost += max(0, round((now - self._last) / PERIOD) - 1) if now > self._last else 0
         self._last = now
         return now if self._clock is None else self._clock.stamp(now, time.time())
 

@@ -16,7 +16,7 @@ from impact_aware.resources import read_named, resource_names
 
 _SAFETY_SIZES = {
     "position_lower": 0, "position_upper": 0, "braking_deceleration": 0, "velocity": 0, "effort": 0, "effort_rate": 0,
-    "velocity_jump": 0, "workspace_lower": 3, "workspace_upper": 3, "tool_speed": 1,
+    "velocity_jump": 0, "sensor_torque": 0, "workspace_lower": 3, "workspace_upper": 3, "tool_speed": 1,
     "contact_force": 1, "impact_energy": 1, "impact_overrun": 1, "impact_lead": 1,
 }  # fmt: skip
 """Entries of `safety` and how many numbers each takes; 0 stands for one per joint."""
@@ -88,6 +88,7 @@ RANGES = {
     "safety.effort": Range(0.0, 5000.0, "N m", open_below=True),
     "safety.effort_rate": Range(0.0, 1e5, "N m/s", open_below=True),
     "safety.velocity_jump": Range(0.0, 50.0, "rad/s", open_below=True),
+    "safety.sensor_torque": Range(0.0, 5000.0, "N m", open_below=True),
     "safety.workspace_lower": Range(-10.0, 10.0, "m"),
     "safety.workspace_upper": Range(-10.0, 10.0, "m"),
     "safety.tool_speed": Range(0.0, 10.0, "m/s", open_below=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ class SafetyLimits:
         impact_overrun: How far a tool may go past the position of an impact that does not come, m.
         impact_lead: How far before that position a detected impact may be the one that is to come, m; one that is
             farther away is not acted upon.
+        sensor_torque: (n,) Measured torque at which the arm stops itself, whatever thresholds are set, N m; infinite
+            where it does not, or that is not known.
     """
 
     position_lower: Array
@@ -65,6 +67,7 @@ class SafetyLimits:
     velocity_jump: Array
     impact_overrun: float = 0.1
     impact_lead: float = 0.1
+    sensor_torque: Array = field(default_factory=lambda: np.full(1, math.inf))
 
     def __post_init__(self) -> None:
         """Check every limit.
@@ -79,6 +82,8 @@ class SafetyLimits:
                 raise InvalidInputError(f"safety.{name}", f"{np.size(value)} values", f"{n}, one per joint")
             if name != "position_upper" and not np.all(value > 0.0):
                 raise InvalidInputError(f"safety.{name}", np.asarray(value).tolist(), "values > 0")
+        if not np.all(self.sensor_torque > 0.0):
+            raise InvalidInputError("safety.sensor_torque", self.sensor_torque.tolist(), "values > 0")
         for name in DEFAULTS:
             value = getattr(self, name)
             if not value > 0.0:
@@ -112,6 +117,7 @@ class SafetyLimits:
             "workspace_lower": np.full(3, -math.inf),
             "workspace_upper": np.full(3, math.inf),
             "velocity_jump": own.velocity,
+            "sensor_torque": np.full(n, math.inf),
             **DEFAULTS,
         }
         said = {} if robot.profile is None else dict(robot.profile.safety)

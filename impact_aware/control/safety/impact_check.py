@@ -20,6 +20,7 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
+from impact_aware.control.safety.reflexes import check_reflexes
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.hit import predict_hit
 from impact_aware.reference import ReferenceField
@@ -154,6 +155,8 @@ def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits
             what = "its velocity limit" if name == "velocity" else f"safety.{name}"
             expected = f"at most {bound[worst]:.3g} rad/s ({what}), that is {speed / share[worst]:.3g} m/s"
             raise InvalidInputError(label, f"{speed:.3g} m/s, where {does}", expected)
+    if np.isfinite(limits.sensor_torque).all():
+        check_reflexes(impact, robot, limits.sensor_torque)
 
 
 def check_field(

@@ -122,6 +122,10 @@ class StrictServer(FrankaServer):
         self._desired = np.zeros(7)
         self._received.clear()
         self._next = time.monotonic()
+        # A command that was under way when the last motion ended answers no state of this one.
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            while self._udp is not None and self._udp.recv(4096):
+                pass
 
     def end_motion(self, status: MoveStatus, mode: RobotMode = RobotMode.kIdle) -> None:
         """The arm holds itself from now on; the client learns why."""
