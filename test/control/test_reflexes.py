@@ -1,4 +1,4 @@
-"""Which reflexes of a Franka a hit would trip, by hand, and that a hit which would is refused with the speed that would not."""
+"""Which reflexes of a Franka a hit would trip, by hand; one that would is refused with the speed that would not."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ import pytest
 from impact_aware.cli.main import build_parser, subcommands
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {path.relative_to(ROOT): path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+FILES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "robots").glob("*.md")]
+PAGES = {path.relative_to(ROOT): path for path in FILES}
 TEXTS = {str(name): path.read_text(encoding="utf-8") for name, path in sorted(PAGES.items())}
 # History: what a version was called when it was written.
 CURRENT = [name for name in TEXTS if name != "CHANGELOG.md"]
