@@ -51,7 +51,7 @@ def contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
         **_shape_parameters(task.object.solid),
         "object_position": _numbers(base.actInv(np.array(task.object.position))),
         "object_rpy": _numbers(pin.rpy.matrixToRpy(np.asfortranarray(rotation @ task.object.rotation))),
-        **_palm_parameters(task, arm),
+        **_contact_surfaces(task, arm),
     }
 
 
@@ -76,12 +76,10 @@ def _shape_parameters(shape: Shape) -> dict[str, Any]:
     return told
 
 
-def _palm_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
-    """What the predictor must know of a palm: it and, where the object is pushed, the table hold the object upright."""
+def _contact_surfaces(task: Task, arm: ArmTask) -> dict[str, Any]:
+    """What else the predictor must know of the contacts: a palm, and the table under an object that is not lifted."""
     palm: dict[str, Any] = {"pad_half_sizes": list(arm.pad_half_sizes)} if any(arm.pad_half_sizes) else {}
-    if palm and not task.lifts:
-        palm["table_friction"] = task.object.friction_table
-    return palm
+    return palm if task.lifts else palm | {"table_friction": task.object.friction_table}
 
 
 def _numbers(values: np.ndarray) -> list[float]:

@@ -21,6 +21,7 @@ from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResu
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
 from impact_aware.impact import ImpactPrediction, predict
 from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.impact.table_support import TableSupport
 from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.robot import RobotModel
@@ -96,7 +97,8 @@ def predict_impact(
     )
     here = PlacedShape(placed.shape, base.actInv(centre), to_base @ field.object_rotation)
     body = here.free_object(field.object_mass, [*(to_base @ field.object_velocity), 0.0, 0.0, 0.0])
-    return predict(robot, event.position, event.velocity_before, contact, obstacle=body)
+    table = None if task.lifts else TableSupport(here, body, task.object.friction_table, to_base @ task.object.up)
+    return predict(robot, event.position, event.velocity_before, contact, obstacle=body, table=table)
 
 
 def run_episode(

@@ -23,6 +23,7 @@ from impact_aware.impact.palm import checked_palm, palm_normal
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD
+from impact_aware.impact.table_support import TableSupport
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.robot import RobotModel
 
@@ -104,8 +105,8 @@ class JumpPredictor:
             covariance: Of the inputs; None where they are taken as exact.
             pad_half_sizes: (3,) Half edges of a flat palm along the axes of the contact's frame, m: the configured
                 contact is predicted at its corners, without a spread; zeros for a tip.
-            table_friction: Between the object and the horizontal table that it stands on, which a palm's prediction
-                takes along; None where it stands on nothing.
+            table_friction: Between the object and the horizontal table that it stands on, which predictions of the
+                configured contact by the default method take along; None where it stands on nothing.
 
         Raises:
             UnknownNameError: No such frame.
@@ -123,6 +124,7 @@ class JumpPredictor:
         self._covariance = self._configured_covariance = covariance
         self._palm, self._table_friction = checked_palm(pad_half_sizes), table_friction
         self._body: FreeObject | None = None
+        self._table: tuple[FreeObject, float, TableSupport] | None = None
         self._prepared: ImpactPredictor | None = None
         obstacle = self._obstacle(object_mass)
         with contextlib.suppress(InvalidInputError):  # which every prediction will say
@@ -291,18 +293,34 @@ class JumpPredictor:
         contact = replaced.get("contact", self.contact)
         shift = self._shift(time)
         obstacle = self._obstacle(replaced.get("object_mass", self.object_mass), time)
-        how = {"method": replaced.get("method", self.method), "inertia": replaced.get("inertia", self.inertia)}
+        how: dict[str, Any] = {
+            "method": replaced.get("method", self.method),
+            "inertia": replaced.get("inertia", self.inertia),
+        }
         if self._palm is not None and contact is self.contact:
             return Prediction(self._hit_with_palm(q, dq, obstacle, shift, how))
         if obstacle is not None and contact is self.contact:
             contact = self._touching(contact, q, shift)
+        configured = replaced.get("contact", self.contact) is self.contact and how["method"] == DEFAULT_METHOD
+        table = self._table_under(obstacle, shift) if configured else None
         if not spread or self._covariance is None:
-            return Prediction(self._prepare(contact, obstacle, **how)(q, dq))
-        uncertain = predict_with_covariance(self.robot, q, dq, contact, self._covariance, obstacle=obstacle, **how)
+            return Prediction(self._prepare(contact, obstacle, **how, table=table)(q, dq))
+        how |= {"obstacle": obstacle, "table": table}
+        uncertain = predict_with_covariance(self.robot, q, dq, contact, self._covariance, **how)
         return Prediction(uncertain.prediction, uncertain)
 
+    def _table_under(self, obstacle: FreeObject | None, shift: Array) -> TableSupport | None:
+        """The table under the object; mostly that of the last time."""
+        friction, last = self._table_friction, self._table
+        if obstacle is None or friction is None:
+            return None
+        if last is None or last[0] is not obstacle or last[1] != friction:
+            up = -self.robot.model.gravity.linear
+            self._table = last = obstacle, friction, TableSupport(self._placed(shift), obstacle, friction, up)
+        return last[2]
+
     def _hit_with_palm(
-        self, q: Array, dq: Array, obstacle: FreeObject | None, shift: Array, how: dict[str, str]
+        self, q: Array, dq: Array, obstacle: FreeObject | None, shift: Array, how: dict[str, Any]
     ) -> HitPrediction:
         shape, table = None if obstacle is None else self._placed(shift), self._table_friction
         assert self._palm is not None
@@ -339,14 +357,20 @@ class JumpPredictor:
             self._body = body = placed.free_object(mass, twist)
         return body
 
-    def _prepare(self, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str) -> ImpactPredictor:
+    def _prepare(
+        self,
+        contact: Contact,
+        obstacle: FreeObject | None,
+        method: str,
+        inertia: str,
+        table: TableSupport | None = None,
+    ) -> ImpactPredictor:
         """The prepared map; mostly that of the last time, as contact and object seldom change."""
         last = self._prepared
-        same = last is not None and last.contact is contact and last.obstacle is obstacle
-        if last is None or not same or (last.method, last.inertia) != (method, inertia):
-            self._prepared = last = ImpactPredictor(
-                self.robot, contact, obstacle=obstacle, method=method, inertia=inertia
-            )
+        same = last is not None and last.contact is contact and last.obstacle is obstacle and last.table is table
+        how = {"method": method, "inertia": inertia}
+        if last is None or not same or (last.method if table is None else method, last.inertia) != (method, inertia):
+            self._prepared = last = ImpactPredictor(self.robot, contact, obstacle=obstacle, table=table, **how)
         return last
 
 

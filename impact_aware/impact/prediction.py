@@ -10,6 +10,7 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.impact.contact_impulse import LocalImpulse, Mode
 from impact_aware.impact.contact_space import ContactSpace
+from impact_aware.impact.table_support import TableReaction
 
 
 class ImpactPrediction(NamedTuple):
@@ -26,6 +27,7 @@ class ImpactPrediction(NamedTuple):
         obstacle: The free object that was touched, or None for a fixed surface.
         method: Name of the impact map.
         inertia: Which inertia was used.
+        table: What the table under the obstacle did; None where nothing else holds it.
     """
 
     velocity_before: Array
@@ -36,6 +38,7 @@ class ImpactPrediction(NamedTuple):
     obstacle: FreeObject | None
     method: str
     inertia: str
+    table: TableReaction | None = None
 
     @property
     def mode(self) -> Mode:
@@ -97,7 +100,10 @@ class ImpactPrediction(NamedTuple):
     @property
     def contact_velocity_after(self) -> Array:
         """Velocity (3,) of the robot's contact point relative to the obstacle's, m/s."""
-        return (self.space.velocity + self.space.delassus @ np.array(self.contact_impulse[:3])) @ self.contact.axes
+        after = (self.space.velocity + self.space.delassus @ np.array(self.contact_impulse[:3])) @ self.contact.axes
+        if self.table is None or self.obstacle is None:
+            return after
+        return np.asarray(after - self.obstacle.jacobian(self.space.point) @ self.table.twist)
 
     @property
     def object_twist_before(self) -> Array | None:
@@ -107,10 +113,13 @@ class ImpactPrediction(NamedTuple):
     @property
     def object_twist_after(self) -> Array | None:
         """Twist (6,) of the object at its centre of mass, m/s and rad/s, linear first; None for a fixed surface."""
-        return None if self.obstacle is None else self.obstacle.twist_after(self.space.point, -self.impulse)
+        if self.obstacle is None:
+            return None
+        after = self.obstacle.twist_after(self.space.point, -self.impulse)
+        return after if self.table is None else after + self.table.twist
 
     @property
     def energy_loss(self) -> float:
         """Kinetic energy that robot and object lose together, J."""
-        impulse = np.array(self.contact_impulse[:3])
-        return 0.0 - float(impulse @ (self.space.velocity + 0.5 * self.space.delassus @ impulse))
+        mean = 0.5 * (self.contact_velocity_before + self.contact_velocity_after)
+        return 0.0 - float(self.impulse @ mean) + (0.0 if self.table is None else self.table.energy_loss)

@@ -18,6 +18,8 @@ from impact_aware.impact.contact_space import ContactSpace, ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.impact.serial_arm import arm_constants, contact_entries
+from impact_aware.impact.table_support import TableSupport
+from impact_aware.records.impact import HIT
 from impact_aware.robot import RobotModel
 
 # (q, dq) -> velocities after (n,), impulse, and the problem that was solved.
@@ -35,6 +37,7 @@ class ImpactPredictor:
         obstacle: The free object it touches, or None for a fixed surface.
         method: Name of the impact map.
         inertia: Which inertia is used.
+        table: What holds the object from below, or None.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class ImpactPredictor:
         obstacle: FreeObject | None = None,
         method: str = DEFAULT_METHOD,
         inertia: str = "M+B_theta",
+        table: TableSupport | None = None,
     ) -> None:
         """Prepare what does not change with the state.
 
@@ -54,6 +58,7 @@ class ImpactPredictor:
             obstacle: The free object it touches; a fixed surface when None.
             method: One of `IMPACT_MAPS`.
             inertia: One of `INERTIA_CHOICES`.
+            table: What holds the object from below; the law is then that of simultaneous contacts, whatever `method`.
 
         Raises:
             UnknownNameError: Unknown frame, method or inertia.
@@ -65,8 +70,9 @@ class ImpactPredictor:
         self.robot = robot
         self.contact = contact
         self.obstacle = obstacle
-        self.method = method
+        self.method = method if table is None else HIT
         self.inertia = robot.known_inertia(inertia)
+        self.table = table
 
     def __call__(self, q: Array, dq: Array) -> ImpactPrediction:
         """Predict at `q` (n,) rad with `dq` (n,) rad/s, float arrays that are trusted to be finite.
@@ -78,6 +84,12 @@ class ImpactPredictor:
                 1e300 m away.
         """
         after, impulse, space = self._way(q, dq)
+        if self.table is not None and impulse.mode != "separate":
+            contact = self.contact
+            how = contact.axes, space.point, space.delassus, space.velocity, contact.friction, contact.restitution
+            impulse, table, *_ = self.table.solve(*how)
+            after = dq + np.array(impulse[:3]) @ space.answers[:3]
+            return ImpactPrediction(dq, after, impulse, space, contact, self.obstacle, self.method, self.inertia, table)
         return ImpactPrediction(dq, after, impulse, space, self.contact, self.obstacle, self.method, self.inertia)
 
 
@@ -90,6 +102,7 @@ def predict(
     obstacle: FreeObject | None = None,
     method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
+    table: TableSupport | None = None,
 ) -> ImpactPrediction:
     """Predict the state just after one impact.
 
@@ -101,6 +114,7 @@ def predict(
         obstacle: The free object it touches; a fixed surface when None.
         method: One of `IMPACT_MAPS`.
         inertia: One of `INERTIA_CHOICES` (Rey Arias 2024, eq. (9) and the two alternatives it names).
+        table: What holds the object from below; see `ImpactPredictor`.
 
     Raises:
         InvalidInputError: An array of the wrong size or not finite.
@@ -108,7 +122,7 @@ def predict(
     """
     q = robot.check_configuration(q, "q")
     dq = robot.check_configuration(dq, "dq")
-    return ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia)(q, dq)
+    return ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia, table=table)(q, dq)
 
 
 def _compiled_way(

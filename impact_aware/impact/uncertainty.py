@@ -4,16 +4,18 @@ What goes in - posture, velocity, normal, contact point, friction, restitution, 
 through the contact's Delassus matrix, relative velocity and normal. So the derivatives are taken in two parts. The
 way into the contact is smooth: exact for velocities and motor inertia, central differences of Pinocchio's terms, good
 to 1e-8, for posture, point and normal. The map itself is differentiated in those contact quantities by central
-differences of a thousandth, since its answer may come from an integration. First order holds while the mode does;
-whether the inputs' spread can change it is checked and flagged.
+differences of a thousandth, since its answer may come from an integration. First order holds while the mode does.
+Whether the inputs' spread can change it is checked and flagged; where it can, the spread is the second moment of the
+maps' answers to drawn contact quantities about the prediction, over all modes that the inputs lead to.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,17 +23,18 @@ from numpy.typing import ArrayLike, NDArray
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, contact_axes, contact_point
 from impact_aware.errors import InvalidInputError, NoSolutionError
-from impact_aware.impact.contact_impulse import ImpactMapFunction, Mode
+from impact_aware.impact.contact_impulse import Mode, Rows, Triple
 from impact_aware.impact.contact_space import ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import predict
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.impact.table_support import TableSupport
 from impact_aware.robot import RobotModel
 
 # Steps of the central differences: of kinematics, and of a map.
 _SMALL, _LARGE = 1e-6, 1e-3
-# How many standard deviations out the mode is looked at.
-_SPREAD = 3.0
+# How many standard deviations out the mode is looked at, and draws, each way, where it changes.
+_SPREAD, _DRAWN = 3.0, 64
 _SYMMETRIC = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
 LARGEST_VARIANCE = 1e12
 """Of the square of each quantity's unit; all of them have standard deviations far below."""
@@ -87,8 +90,8 @@ class UncertainPrediction(NamedTuple):
         prediction: At the nominal inputs.
         velocity_after_covariance: (n, n) rad^2/s^2.
         impulse_covariance: (3, 3) Base frame, N^2 s^2.
-        mode_may_change: Whether inputs within three standard deviations lead to another mode; the covariances are
-            then no better than a hint.
+        mode_may_change: Whether inputs within three standard deviations lead to another mode of the tool's contact;
+            the covariances are then the second moments about the prediction.
     """
 
     prediction: ImpactPrediction
@@ -107,6 +110,7 @@ def predict_with_covariance(
     obstacle: FreeObject | None = None,
     method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
+    table: TableSupport | None = None,
 ) -> UncertainPrediction:
     """Predict the state just after one impact, and how the inputs' uncertainty spreads to it.
 
@@ -119,6 +123,7 @@ def predict_with_covariance(
         obstacle: The free object it touches; a fixed surface when None.
         method: One of `IMPACT_MAPS`.
         inertia: One of `INERTIA_CHOICES`.
+        table: What holds the object from below; see `ImpactPredictor`.
 
     Raises:
         InvalidInputError: An array of the wrong size or not finite; a covariance that is none.
@@ -127,7 +132,7 @@ def predict_with_covariance(
     """
     q, dq = robot.check_configuration(q, "q"), robot.check_configuration(dq, "dq")
     inputs = covariance.stacked(robot.n)
-    prediction = predict(robot, q, dq, contact, obstacle=obstacle, method=method, inertia=inertia)
+    prediction = predict(robot, q, dq, contact, obstacle=obstacle, method=method, inertia=inertia, table=table)
     n = robot.n
     if prediction.mode == "separate":
         spread = inputs[n : 2 * n, n : 2 * n]
@@ -138,17 +143,27 @@ def predict_with_covariance(
     terms = _terms(robot, q, dq, contact, obstacle, inertia)
     doubted = np.diag(inputs) > 0.0
     into_contact, into_velocity = _way_in(robot, q, dq, contact, obstacle, inertia, terms, prediction.impulse, doubted)
-    one = impact_map(method)
-    nominal = _pack(terms, contact)
+    law, nominal = _law(method, table), _pack(terms, contact)
+    if table is None:
+        into_contact[14:] = 0.0
+    (centre, _), *_ = _solutions(law, nominal[None])
     changed = (into_contact[:, doubted] != 0.0).any(axis=1)
-    impulse_derivative = _map_derivative(one, nominal, changed) @ into_contact
+    impulse_derivative = _map_derivative(law, nominal, changed) @ into_contact
     velocity_derivative = into_velocity + terms.response @ impulse_derivative
     ways = (velocity_derivative, impulse_derivative, into_contact)
     with np.errstate(over="ignore", invalid="ignore"):
         velocity_spread, impulse_spread, contact_spread = (way @ inputs @ way.T for way in ways)
     if not all(np.isfinite(spread).all() for spread in (velocity_spread, impulse_spread, contact_spread)):
         raise NoSolutionError("the errors of the inputs grow beyond every number in this impact", problem=contact)
-    changes = _mode_may_change(one, nominal, contact_spread, prediction.mode)
+    changes = _mode_may_change(law, nominal, contact_spread, prediction.mode)
+    if changes:
+        with contextlib.suppress(NoSolutionError):  # so wide a spread reaches inertias that no arm has
+            variances, directions = np.linalg.eigh(inputs)
+            units = np.random.default_rng(_DRAWN).standard_normal((_DRAWN, len(inputs)))
+            draws = np.concatenate((units, -units)) @ (np.sqrt(np.maximum(variances, 0.0)) * directions).T
+            impulses = np.array([impulse for impulse, _ in _solutions(law, nominal + draws @ into_contact.T)]) - centre
+            velocities = draws @ into_velocity.T + impulses @ terms.response.T
+            velocity_spread, impulse_spread = (each.T @ each / len(draws) for each in (velocities, impulses))
     return UncertainPrediction(prediction, velocity_spread, impulse_spread, changes)
 
 
@@ -194,6 +209,7 @@ class _Terms(NamedTuple):
     response: Array  # (n, 3)
     delassus: Array  # (3, 3)
     velocity: Array  # (3,)
+    point: Array  # (3,)
 
 
 def _terms(
@@ -206,13 +222,14 @@ def _terms(
         space.response @ contact.axes,
         to_base @ space.delassus @ contact.axes,
         to_base @ space.velocity,
+        space.point,
     )
 
 
 def _pack(terms: _Terms, contact: Contact) -> Array:
-    """The contact quantities as one vector: Delassus (6), velocity (3), normal (3), friction, restitution."""
+    """The contact quantities as one vector: Delassus (6), velocity, normal (3), friction, restitution, point (3)."""
     upper = [terms.delassus[i, j] for i, j in _SYMMETRIC]
-    return np.array([*upper, *terms.velocity, *contact.normal, contact.friction, contact.restitution])
+    return np.array([*upper, *terms.velocity, *contact.normal, contact.friction, contact.restitution, *terms.point])
 
 
 def _way_in(
@@ -226,12 +243,12 @@ def _way_in(
     impulse: Array,
     doubted: NDArray[np.bool_],
 ) -> tuple[Array, Array]:
-    """Derivatives in the 3 n + 8 inputs of the contact quantities (14 rows) and of dq + response @ impulse (n).
+    """Derivatives in the 3 n + 8 inputs of the contact quantities (17 rows) and of dq + response @ impulse (n).
 
     Those that take differences are left at zero where the input is not `doubted`.
     """
     n = robot.n
-    into_contact, into_velocity = np.zeros((14, 3 * n + 8)), np.zeros((n, 3 * n + 8))
+    into_contact, into_velocity = np.zeros((17, 3 * n + 8)), np.zeros((n, 3 * n + 8))
 
     def difference(ahead: tuple[Array, Contact], behind: tuple[Array, Contact]) -> tuple[Array, Array]:
         first, second = (_terms(robot, state, dq, place, obstacle, inertia) for state, place in (ahead, behind))
@@ -267,8 +284,29 @@ def _way_in(
     return into_contact, into_velocity
 
 
-def _solutions(one: ImpactMapFunction, packed: Array) -> Iterator[tuple[Array, Mode]]:
-    """Impulse (3,) in the base frame, and the mode, for each row of packed contact quantities (k, 14)."""
+# (axes, point, delassus, velocity, friction, restitution) -> impulse in those axes (3,), and the mode.
+_Law: TypeAlias = Callable[[Array, Array, Rows, Triple, float, float], tuple[Sequence[float], Mode]]
+
+
+def _law(method: str, table: TableSupport | None) -> _Law:
+    """A single-contact map, or the law of a tool and a table, whose mode is that of all their contacts."""
+    one, near = impact_map(method), list[Array]()
+
+    def single(axes: Array, point: Array, *problem: Any) -> tuple[Sequence[float], Mode]:
+        impulse = one(*problem)
+        return impulse[:3], impulse.mode
+
+    def supported(axes: Array, point: Array, delassus: Rows, velocity: Triple, *rest: Any) -> Any:
+        assert table is not None
+        found = table.solve(axes, point, np.array(delassus), np.array(velocity), *rest, *near[:1])
+        near.append(found.stacked)
+        return found.tool[:3], found.tool.mode
+
+    return single if table is None else supported
+
+
+def _solutions(law: _Law, packed: Array) -> Iterator[tuple[Array, Mode]]:
+    """Impulse (3,) in the base frame, and the mode, for each row of packed contact quantities (k, 17)."""
     normals = packed[:, 9:12]
     axes = np.empty((len(packed), 3, 3))
     # Most rows share the normal of the first one.
@@ -279,31 +317,32 @@ def _solutions(one: ImpactMapFunction, packed: Array) -> Iterator[tuple[Array, M
     velocity = (axes @ packed[:, 6:9, None])[:, :, 0]
     friction, restitution = np.maximum(packed[:, 12], 0.0), np.clip(packed[:, 13], 0.0, 1.0)
     rows = (delassus, velocity, friction, restitution)
-    for own, problem in zip(axes, zip(*(part.tolist() for part in rows), strict=True), strict=True):
-        impulse = one(*problem)
-        yield np.array(impulse[:3]) @ own, impulse.mode
+    problems = zip(*(part.tolist() for part in rows), strict=True)
+    for own, point, problem in zip(axes, packed[:, 14:], problems, strict=True):
+        impulse, mode = law(own, point, *problem)
+        yield np.array(impulse) @ own, mode
 
 
-def _map_derivative(one: ImpactMapFunction, nominal: Array, changed: NDArray[np.bool_]) -> Array:
-    """Derivative (3, 14) of the base-frame impulse in the packed contact quantities; zero where none is `changed`."""
-    steps = np.full(14, _LARGE)
+def _map_derivative(law: _Law, nominal: Array, changed: NDArray[np.bool_]) -> Array:
+    """Derivative (3, 17) of the base-frame impulse in the packed contact quantities; zero where none is `changed`."""
+    steps = np.full(17, _LARGE)
     steps[:6] *= np.trace(nominal[_SYMMETRIC_ROWS]) / 3.0
     steps[6:9] *= np.linalg.norm(nominal[6:9])
     chosen = np.flatnonzero(changed)
-    step = np.eye(14)[chosen] * steps
+    step = np.eye(17)[chosen] * steps
     # At the ends of their ranges the coefficients have one side only.
-    lowest, highest = np.full(14, -np.inf), np.full(14, np.inf)
-    lowest[12:], highest[13] = 0.0, 1.0
+    lowest, highest = np.full(17, -np.inf), np.full(17, np.inf)
+    lowest[12:14], highest[13] = 0.0, 1.0
     ahead, behind = np.minimum(nominal + step, highest), np.maximum(nominal - step, lowest)
-    derivative = np.zeros((3, 14))
+    derivative = np.zeros((3, 17))
     if chosen.size:
-        impulses = np.array([impulse for impulse, _ in _solutions(one, np.concatenate((ahead, behind)))])
+        impulses = np.array([impulse for impulse, _ in _solutions(law, np.concatenate((ahead, behind)))])
         width = (ahead - behind)[np.arange(len(chosen)), chosen]
         derivative[:, chosen] = ((impulses[: len(chosen)] - impulses[len(chosen) :]) / width[:, None]).T
     return derivative
 
 
-def _mode_may_change(one: ImpactMapFunction, nominal: Array, covariance: Array, mode: Mode) -> bool:
+def _mode_may_change(law: _Law, nominal: Array, covariance: Array, mode: Mode) -> bool:
     """Whether the mode differs anywhere at three standard deviations along the principal axes, each way."""
     variances, directions = np.linalg.eigh(covariance)
     spread = variances > 1e-14 * max(float(variances[-1]), 1e-300)
@@ -312,6 +351,6 @@ def _mode_may_change(one: ImpactMapFunction, nominal: Array, covariance: Array, 
         return False
     ends = np.concatenate((nominal + reach, nominal - reach))
     try:
-        return any(reached != mode for _, reached in _solutions(one, ends))
+        return any(reached != mode for _, reached in _solutions(law, ends))
     except NoSolutionError:
         return True  # so wide a spread reaches inertias that no arm has

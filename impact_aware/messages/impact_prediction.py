@@ -62,6 +62,7 @@ def impact_to_message(impact: Impact, types: MessageTypes) -> Any:
     message.contacts = [_contact_to_message(contact, types) for contact in impact.contacts]
     give(message, "object", impact.object or None)
     if impact.object:
+        message.object_mass = float(impact.predicted_mass)
         write_vector(message.object_position, impact.object_position)
         write_twist(message.object_twist_before, impact.object_twist_before)
         write_twist(message.object_twist_after, impact.object_twist_after)
@@ -127,6 +128,7 @@ def impact_from_message(message: Any) -> Impact:
         estimated_error=_of_length(message.velocity_estimated_error, n),
         contacts=tuple(_contact_from_message(contact) for contact in message.contacts),
         object=given(message, "object", ""),
+        predicted_mass=float(getattr(message, "object_mass", 0.0)),  # nor this
         object_position=vector(message.object_position),
         object_twist_before=twist(message.object_twist_before),
         object_twist_after=twist(message.object_twist_after),
@@ -166,6 +168,7 @@ def predicted_impact(
     if obstacle is not None and twist_after is not None:
         hit = {
             "object": object_name,
+            "predicted_mass": obstacle.mass,
             "object_position": obstacle.position,
             "object_twist_before": obstacle.twist,
             "object_twist_after": twist_after,

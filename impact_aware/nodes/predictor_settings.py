@@ -42,7 +42,7 @@ class Settings:
     )
     table_friction: float = described(
         -1.0,
-        "Coulomb coefficient between the object that a palm hits and its table until a task sets it; negative: none",
+        "Coulomb coefficient between the object that is hit and its table until a task sets it; negative: none",
         -1.0,
         10.0,
     )

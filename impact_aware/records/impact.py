@@ -88,6 +88,7 @@ class Impact:
         estimated_error: (n,) Its standard error, rad/s, or None.
         contacts: Every contact of the impact.
         object: Name of the free object, empty for a fixed surface.
+        predicted_mass: Of the object in the prediction, kg; 0 where unknown, as in recordings of earlier versions.
         object_position: (3,) m.
         object_twist_before: (6,) Linear first, m/s and rad/s.
         object_twist_after: (6,) Just after, m/s and rad/s.
@@ -115,6 +116,7 @@ class Impact:
     estimated_error: Array | None = None
     contacts: tuple[ContactImpulse, ...] = ()
     object: str = ""
+    predicted_mass: float = 0.0
     object_position: Array = _zeros(3)
     object_twist_before: Array = _zeros(6)
     object_twist_after: Array = _zeros(6)
@@ -135,7 +137,9 @@ class Impact:
 
     @property
     def object_mass(self) -> float | None:
-        """Mass of the free object, from the momentum it takes up, kg; None where a surface or a table takes up some."""
+        """Mass of the free object, kg: predicted with, else from the momentum, which a surface or a table may share."""
+        if self.object and self.predicted_mass > 0.0:
+            return self.predicted_mass
         if not self.object or self.method in (HIT, PALM):
             return None
         change = self.object_twist_after[:3] - self.object_twist_before[:3]

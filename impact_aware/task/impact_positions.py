@@ -8,6 +8,7 @@ onto the plane, so two coordinates of it count; with two arms the coordinates of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from impact_aware.contact import Contact
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import DEFAULT_METHOD, predict
 from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.impact.table_support import TableSupport
 from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task.arms import robots_of_task
@@ -131,7 +133,10 @@ class IntendedImpact:
             restitution=thing.restitution,
         )
         obstacle, (_, dq) = body.free_object(thing.mass), self.state(0, tool)
-        prediction = predict(robot, q, dq, contact, obstacle=obstacle, method=self.method, inertia=self.inertia)
+        how: dict[str, Any] = {"method": self.method, "inertia": self.inertia}
+        if self.method == DEFAULT_METHOD and not self.task.lifts:
+            how["table"] = TableSupport(body, obstacle, thing.friction_table, to_base @ thing.up)
+        prediction = predict(robot, q, dq, contact, obstacle=obstacle, **how)
         assert prediction.object_twist_after is not None
         return np.asarray(base.rotation @ prediction.object_twist_after[:3])
 

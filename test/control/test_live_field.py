@@ -100,6 +100,16 @@ def test_a_look_ahead_prediction_goes_into_the_field_when_it_makes_a_difference(
     assert single.field.revision == 2
 
 
+@pytest.mark.parametrize("method", ["coulomb", "hit", "palm"])
+def test_a_prediction_for_another_object_mass_is_refused(single, method):
+    """Whatever the table takes up of the momentum."""
+    mass = single.field.object_mass
+    other = prediction(single, (0.01, -0.3, 0.02), method=method, predicted_mass=1.01 * mass)
+    with pytest.raises(InvalidInputError, match="object mass of the prediction"):
+        single.take_prediction(0, other)
+    assert single.take_prediction(0, dataclasses.replace(other, predicted_mass=mass))
+
+
 def test_what_the_impact_leaves_the_arm_is_part_of_its_prediction():
     field = live(rotated_base(SINGLE, 0, YAW))
     after = np.array([0.06, -0.59, -0.785, -0.781, -0.523, 0.818, -0.11])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from impact_aware.contact import Contact, FreeObject, contact_jacobian
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.validation.simultaneous_energy import random_impact, random_rotation, turned, violations
-from impact_aware.impact import cone_complementarity
+from impact_aware.impact import cone_complementarity, cone_kernels
 from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
 from impact_aware.impact.simultaneous import _modes, predict_simultaneous
@@ -194,9 +194,16 @@ def test_uncoupled_contacts_by_hand():
     assert (solution.rank, solution.degenerate) == (9, False)
 
 
+def in_python(monkeypatch, **constants):
+    """The way to rigid contacts with other constants, which compiled functions have within them."""
+    for name, value in constants.items():
+        monkeypatch.setattr(cone_kernels, name, value)
+    monkeypatch.setattr(cone_kernels, "stiffen", cone_kernels.stiffen.py_func)
+    monkeypatch.setattr(cone_complementarity, "follow", cone_kernels.follow.py_func)
+
+
 def test_where_no_solution_is_found_the_answer_pushes_only_takes_energy_and_reports_its_residual(monkeypatch):
-    monkeypatch.setattr(cone_complementarity, "_STIFFENING", (1.0,))
-    monkeypatch.setattr(cone_complementarity, "_MOST_STEPS", 1)
+    in_python(monkeypatch, _STIFFENING=(1.0,), _MOST_STEPS=1)
     far = 0
     for seed in range(30):
         generator = np.random.default_rng([SEED, seed])
@@ -235,7 +242,7 @@ def test_a_jammed_box_is_followed_past_the_end_of_a_solution(monkeypatch, robot,
         return found.residual
 
     assert residual() < cone_complementarity.SOLVED
-    monkeypatch.setattr(cone_complementarity, "_SOFTER", 1.0)
+    in_python(monkeypatch, _SOFTER=1.0)
     assert residual() > 100.0 * cone_complementarity.SOLVED
 
 

@@ -96,12 +96,10 @@ def test_each_input_reaches_the_answer_as_differences_say(robot):
         for unit in np.eye(size):
             ahead, behind = nearby(**change(step * unit)), nearby(**change(-step * unit))
             slope = (ahead.velocity_after - behind.velocity_after) / (2.0 * step)
-            result = predict_with_covariance(robot, q, dq, contact, InputCovariance(**{name: np.diag(unit)}))
-            expected = np.outer(slope, slope)
+            result = predict_with_covariance(robot, q, dq, contact, InputCovariance(**{name: step**2 * np.diag(unit)}))
+            found, expected = result.velocity_after_covariance / step**2, np.outer(slope, slope)
             # The map's integration error, 1e-6, over the step.
-            np.testing.assert_allclose(
-                result.velocity_after_covariance, expected, atol=0.02 * (1e-3 + np.abs(expected).max()), err_msg=name
-            )
+            np.testing.assert_allclose(found, expected, atol=0.02 * (1e-3 + np.abs(expected).max()), err_msg=name)
 
 
 def test_covariance_is_one_and_grows_with_the_inputs(robot):

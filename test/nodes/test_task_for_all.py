@@ -103,7 +103,7 @@ def test_the_predictor_s_palm_is_the_task_s(make, predictor):
     np.testing.assert_array_equal(own._palm, [0.03, 0.02, 0.01])
     assert own._table_friction is None
     send(predictor, "task", task_to_message(TASK, 6, 0.0, ROS))
-    assert own._palm is None and own._table_friction is None
+    assert own._palm is None and own._table_friction == TASK.object.friction_table
 
 
 def test_where_no_pose_came_the_object_is_where_the_task_has_it(predictor):
@@ -329,7 +329,7 @@ def test_with_a_new_task_the_next_prediction_uses_it(ros_context, predictor):
         answer = tasks.call_async(SetTask.Request(task="hit_and_push_palm", has_object_mass=True, object_mass=1.7))
         until(answer.done, hitting=False)
         assert answer.result().success, answer.result().message
-        until(lambda: found[-1][0] == 3)
+        until(lambda: found[-1][:2] == (3, 1.7))
         assert found[-1][2] == palm.object.friction_tool
         assert predictor.predictor.object_mass == 1.7
         np.testing.assert_array_equal(predictor.predictor._palm, palm.arms[0].pad_half_sizes)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from impact_aware.records import ContactImpulse, Impact, Outcome
+from impact_aware.records.impact import HIT, PALM
 
 NAMES = ("a", "b")
 
@@ -62,6 +63,10 @@ def test_the_mass_is_the_momentum_taken_up_over_the_change_of_the_velocity():
     free = impact(object="box", contacts=touches, object_twist_before=twist, object_twist_after=after)
     assert free.object_mass == pytest.approx(2.5)
     assert replace(free, object="").object_mass is None
+    # A table shares the momentum, so that the prediction's own mass counts.
+    for method in (HIT, PALM):
+        assert replace(free, method=method).object_mass is None
+        assert replace(free, method=method, predicted_mass=1.5).object_mass == 1.5
     assert replace(free, object_twist_after=twist).object_mass is None
     # An object that is pulled is none.
     assert replace(free, contacts=(contact(impulse=change),)).object_mass is None

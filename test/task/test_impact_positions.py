@@ -9,6 +9,7 @@ import pytest
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
+from impact_aware.impact.table_support import TableSupport
 from impact_aware.task import load_task
 from impact_aware.task.grasp import predict_grasp
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
@@ -79,7 +80,10 @@ def test_a_push_is_predicted_with_every_number_of_the_task(robot, method, inerti
     np.testing.assert_allclose(robot.frame_jacobian(q)[:3] @ dq, direct.field.ante_impact().velocity(tool), atol=1e-9)
     contact = Contact(robot.tool_frame, [0.0, 1.0, 0.0], radius=robot.tool_radius, friction=0.13, restitution=0.35)
     box = homogeneous_box(2.2, [0.12, 0.065, 0.08], task.object.position)
-    expected = predict(robot, q, dq, contact, obstacle=box, method=method, inertia=inertia).object_twist_after[:3]
+    how = {"obstacle": box, "method": method, "inertia": inertia}
+    if method == "coulomb":
+        how["table"] = TableSupport(task.object.standing, box, 0.9, [0.0, 0.0, 1.0])
+    expected = predict(robot, q, dq, contact, **how).object_twist_after[:3]
     np.testing.assert_allclose(direct([0.55, 0.14]), expected, atol=1e-12)
 
 
