@@ -43,6 +43,9 @@ SUBCOMMANDS = {
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
 }
 
+NOT_ALWAYS_THERE = ("lz4", "mcap", "mujoco", "pyarrow", "rosbags", "zstandard")
+"""Packages without which some subcommands can't run: rosdep has no key for them everywhere."""
+
 
 def subcommands() -> dict[str, tuple[str, str]]:
     """Map every subcommand, those of plugins included, to its module and its line of help."""
@@ -98,6 +101,12 @@ def main(argv: list[str] | None = None) -> int:
             return int(args.run(args))
     except ImpactAwareError as error:
         print(f"impact-aware: error: {one_line(str(error))}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in NOT_ALWAYS_THERE:
+            raise
+        print(f"impact-aware: error: {package} is not installed: python3 -m pip install {package}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("impact-aware: interrupted", file=sys.stderr)

@@ -131,10 +131,16 @@ def without_tf(task: Task) -> Task:
     """The task with its bases where its numbers have them, and nothing left to be looked up.
 
     Raises:
-        InvalidInputError: It has none.
+        InvalidInputError: It has none, or two arms of one profile stand in the same place.
     """
+    bases: list[tuple[ArmTask, pin.SE3]] = []
     for arm in task.arms:
-        base_placement(arm)
+        base = base_placement(arm)
+        twins = [one.name for one, place in bases if one.robot == arm.robot and place.isApprox(base, 1e-6)]
+        if twins:
+            expected = f"another place than that of {twins[0]}"
+            raise InvalidInputError(f"arms[{arm.name}].base_position", base.translation.tolist(), expected)
+        bases.append((arm, base))
     return replace(task, arms=tuple(replace(arm, base_in_tf="") for arm in task.arms))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -90,6 +91,20 @@ def test_a_task_for_another_number_of_arms_is_refused() -> None:
         single_arm_graph(SingleArmOptions(task="dual_arm_grab"))
     with pytest.raises(InvalidInputError, match="task: got hit_and_push, expected a task for several arms"):
         dual_arm_graph(DualArmOptions(task="hit_and_push"))
+
+
+def test_two_arms_in_one_place_are_refused(tmp_path: Path) -> None:
+    content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
+    first, second = content["arms"]
+    for key in ("base_position", "base_yaw", "base_rpy"):
+        second.pop(key, None)
+        second |= copy.deepcopy({key: first[key]}) if key in first else {}
+    file = tmp_path / "one_place.yaml"
+    file.write_text(yaml.safe_dump(content))
+    with pytest.raises(
+        InvalidInputError, match=r"arms\[.*\].base_position: got .*, expected another place than that of"
+    ):
+        dual_arm_graph(DualArmOptions(task=str(file)))
 
 
 def test_unknown_robot_and_task_are_refused_before_anything_starts() -> None:

@@ -104,6 +104,11 @@ def test_the_version_is_printed_and_nothing_imported(subcommand, capsys):
         (InvalidInputError("--size", 0, "at least 1"), 2, "impact-aware: error: --size: got 0, expected at least 1"),
         (ImpactAwareError("sentence"), 2, "impact-aware: error: sentence"),
         (KeyboardInterrupt(), 130, "impact-aware: interrupted"),
+        (
+            ModuleNotFoundError("No module named 'mcap.writer'", name="mcap.writer"),
+            2,
+            "impact-aware: error: mcap is not installed: python3 -m pip install mcap",
+        ),
     ],
 )
 def test_errors_are_one_line_and_a_status(subcommand, capsys, error, status, line):
@@ -126,10 +131,28 @@ def test_words_that_are_no_options_are_one_line(subcommand, capsys, words, line)
     assert capsys.readouterr().err == f"impact-aware: error: {line}\n"
 
 
-def test_a_mistake_in_the_program_is_not_hidden(subcommand):
-    subcommand.error = ZeroDivisionError()
-    with pytest.raises(ZeroDivisionError):
+@pytest.mark.parametrize("error", [ZeroDivisionError(), ModuleNotFoundError("", name="impact_aware.nothing")])
+def test_a_mistake_in_the_program_is_not_hidden(subcommand, error):
+    subcommand.error = error
+    with pytest.raises(type(error)):
         main(["validate"])
+
+
+@pytest.mark.parametrize(("package", "command"), [("rosbags", "analyze"), ("mujoco", "demo"), ("mcap", "demo")])
+def test_a_package_that_is_not_there_is_named_with_how_to_install_it(package, command):
+    script = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name.partition('.')[0] == {package!r}: raise ModuleNotFoundError(name=name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "from impact_aware.cli.main import main\n"
+        f"sys.exit(main([{command!r}, *sys.argv[1:]]))\n"
+    )
+    words = ["bag.mcap"] if command == "analyze" else []
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=LONGEST)
+    line = f"impact-aware: error: {package} is not installed: python3 -m pip install {package}\n"
+    assert (done.returncode, done.stderr) == (2, line)
 
 
 def test_a_slip_in_a_command_gets_the_nearest_one(capsys):

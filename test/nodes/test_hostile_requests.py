@@ -24,6 +24,7 @@ from impact_aware.nodes.ros.diagnostics import ERROR, OK, DiagnosticsReporter
 from impact_aware.nodes.ros.messages import message_class
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.supervision import MOST_KINDS, OTHERS, Supervision
+from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.resources import find_resource
 
 
@@ -241,3 +242,18 @@ def test_a_parameter_of_a_type_that_there_is_not_is_refused_with_the_reason(node
     answer = services["set_parameters_atomically"].callback(one, SetParametersAtomically.Response())
     assert (answer.result.successful, answer.result.reason) == (False, "77 is not a valid Parameter.Type")
     assert not supervision.failures
+
+
+def test_a_timer_goes_on_while_the_clock_stands_still(ros_context, supervision):
+    node = Node("still", parameter_overrides=[Parameter("use_sim_time", value=True)])
+    executor = runtime.make_executor()
+    executor.add_node(node)
+    calls = []
+    steady_timer(node, 0.01, lambda: calls.append(node.get_clock().now().nanoseconds))
+    deadline = time.monotonic() + patient(20.0)
+    while len(calls) < 3 and time.monotonic() < deadline:
+        runtime.spin_once(executor, [node], 0.05)
+    assert calls[:3] == [0, 0, 0]
+    executor.remove_node(node)
+    executor.shutdown()
+    node.destroy_node()
