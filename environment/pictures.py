@@ -141,7 +141,7 @@ def photograph(name: str, options: str) -> None:
     if not (folder / "report.html").is_file():
         command("analyze", str((run_of("hit-and-push") / "bag").relative_to(ROOT)), "--out", str(folder))
     words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", window]
-    page = f"file://{folder / 'report.html'}{anchor}"
+    page = (folder / "report.html").resolve().as_uri() + anchor
     subprocess.run([*words, f"--screenshot={IMAGES / name}", page], check=True, capture_output=True)
 
 
