@@ -39,7 +39,7 @@ STEP = 0.01
 """Time between two samples of the approach, s: 5 mm at 0.5 m/s, less than `CLEARANCE`."""
 
 MOST_STEPS = 1000
-"""Samples after which an approach that does not arrive is given up."""
+"""Samples after which an approach that does not arrive is given up; a goal that takes more is refused."""
 
 PUSH_STEP = 0.02
 """Distance between two samples of the object's way to its goal, m."""
@@ -89,7 +89,8 @@ def check_clearance(
         postures: (n,) of each arm at the start, rad.
 
     Raises:
-        InvalidInputError: Two bodies come closer than `CLEARANCE`, or the tool begins within the object.
+        InvalidInputError: Two bodies come closer than `CLEARANCE`, the tool begins within the object, or the goal is
+            too far away.
     """
     _refuse_closest(field, approaches(field, robots, bases, postures))
 
@@ -113,7 +114,14 @@ def approaches(
     """Bodies that come closer than `CLEARANCE`, the closest pair first; arguments as those of `check_clearance`.
 
     An object that moves is taken to stand where the field has it.
+
+    Raises:
+        InvalidInputError: A goal too far away to look at the way there.
     """
+    distance, farthest = float(np.linalg.norm(field.goal - field.object_position)), MOST_STEPS * PUSH_STEP
+    if distance > farthest:
+        given = f"{distance:g} m from the object"
+        raise InvalidInputError(f"goal of task {field.task}", given, f"{farthest:g} m at most")
     arms = _arms(field, robots, bases)
     return _approaches(field, arms, _motion(field, arms, postures))
 

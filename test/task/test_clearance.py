@@ -167,6 +167,20 @@ def test_the_far_end_of_a_long_box_is_near_wherever_the_box_is_turned(panda, yaw
     assert {each.link for each in found if each.body == "object"} >= {"universe"}
 
 
+def test_a_goal_far_away_is_refused_at_once(panda):
+    """The way there is looked at every 2 cm: one of 10,000 km held the controller for more than 40 minutes."""
+    task = load_task("hit_and_push")
+    field = make_field(task, [panda])
+    posture = start_posture(task.arms[0], panda)
+    for far, refused in ((19.0, False), (21.0, True), (1e7, True)):
+        distant = dataclasses.replace(field, goal=field.object_position + np.array([0.0, -far, 0.0]))
+        if refused:
+            with pytest.raises(InvalidInputError, match="goal of task .* 20 m at most"):
+                approaches(distant, [panda], [pin.SE3.Identity()], [posture])
+        else:
+            approaches(distant, [panda], [pin.SE3.Identity()], [posture])
+
+
 def test_the_board_is_below_the_object_s_way_on_a_table_that_leans():
     table = pin.SE3(pin.rpy.rpyToMatrix(0.2, -0.1, 0.0), np.array([0.4, 0.1, 0.3]))
     centre, travel = table.act(np.array([0.05, -0.02, 0.1])), table.rotation @ np.array([-0.2, 0.3, 0.05])
