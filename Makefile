@@ -48,7 +48,8 @@ enter:
 
 # Tests with node processes stay together on one worker, one after the other, and begin first (test/conftest.py).
 WORKERS ?= 2
-pytest := python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+# A worker that crashes ends the run: with a new one in its place xdist waits for ever.
+pytest := python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart 0
 
 .PHONY: test
 test: enter  ## run all tests (ARGS="-k detection -x" passes on to pytest; WORKERS=2)
