@@ -80,10 +80,11 @@ class SceneViewer:
             thread.join(CLOSE_TIME)
 
     def _draw_links(self) -> None:
-        """A rod from each body of an arm to the next one and to the tool: the plant has no other shape of an arm."""
+        """A rod from each body of an arm to the next one and to the tool: not every arm has shapes of its links."""
         scene, model, data = self._window.user_scn, self._model, self._data
         ends = [(model.body_parentid[body], data.xpos[body]) for body in range(1, model.nbody)]
-        ends += [(model.geom_bodyid[geom], data.geom_xpos[geom]) for geom in range(model.ngeom)]
+        tools = [geom for geom in range(model.ngeom) if model.geom(geom).name.endswith("tool_tip")]
+        ends += [(model.geom_bodyid[geom], data.geom_xpos[geom]) for geom in tools]
         scene.ngeom = 0
         for body, end in ends:
             start = data.xpos[body]
