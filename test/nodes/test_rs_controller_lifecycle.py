@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from controller_bench import FAILURE, SUCCESS
+from impact_aware_msgs.msg import Heartbeat
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from node_harness import call, status, tick
+from node_harness import call, send, status, tick
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -295,3 +296,24 @@ def test_a_safe_mode_is_reported_with_its_reason_before_its_first_command(bench)
         assert (values["mode"], values["reason"]) == ("SAFE", "UPSTREAM_LOST")
         assert "impacts" in sentence
         bench.state()
+
+
+@pytest.mark.parametrize(("task", "index"), [("hit_and_push", 0), ("dual_arm_grab", 1)])
+def test_an_arm_that_stopped_by_itself_ends_the_motion_with_its_reason(make_bench, task, index):
+    bench = make_bench(task)
+    bench.activate()
+    bench.state(count=3)
+    arm = bench.arms[index]
+
+    def report(state: int, detail: str = "") -> None:
+        send(bench.node, arm.topic("driver/heartbeat"), Heartbeat(session=1, state=state, detail=detail))
+
+    for state in (Heartbeat.STATE_WAITING, Heartbeat.STATE_WORKING):
+        report(state)
+        bench.state()
+    assert bench.mode is not Mode.SAFE
+    report(Heartbeat.STATE_STOPPED, "joint_reflex")
+    bench.state()
+    command = bench.session.command
+    assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.ARM_STOPPED)
+    assert command.detail == f"the arm {arm.prefix}".rstrip() + " has stopped: joint_reflex"

@@ -67,8 +67,8 @@ def test_yaml_changes_anything_else_and_an_empty_request_goes_back(node):
 
 
 def test_a_whole_object_and_whole_arms_replace_those_of_the_file(node):
-    told = task_to_message(node.node.live.task, 1, 0.0, ROS)
-    tin, (arm,) = told.object, told.arms
+    sent = task_to_message(node.node.live.task, 1, 0.0, ROS)
+    tin, (arm,) = sent.object, sent.arms
     tin.name, tin.shape, tin.mass = "tin", tin.OBJECT_CYLINDER, 0.7
     tin.half_extents = Vector3(x=0.05, y=0.05, z=0.1)
     arm.impact_velocity, arm.starts = Vector3(y=-0.2), [Point(x=0.5, y=0.4, z=0.2)]
