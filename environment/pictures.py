@@ -96,7 +96,7 @@ def code_of(path: Path) -> bytes:
 
 
 def fingerprint(picture: Picture, root: Path = ROOT) -> str:
-    """Hash of the code that draws a picture, and of how it is asked to."""
+    """Hash of the code that draws a picture, and of its options."""
     total = hashlib.blake2b(f"{picture.demo} {picture.command}".encode(), digest_size=8)
     for room in picture.rooms:
         files = [root / room] if (root / room).is_file() else sorted((root / room).rglob("*"))

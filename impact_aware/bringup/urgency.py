@@ -24,8 +24,7 @@ computes for some 50 ms when the second palm has touched.
 """
 
 IN_THE_LOOP = ANSWERING | {"sim_robot", "impact_detector"}
-"""Executables that a cycle waits for: the plant, its controller, and who tells it at once of an impact or a fault."""
-
+"""Executables that a cycle waits for: the plant, its controller, and what reports impacts and faults to it."""
 
 PREDICTING = frozenset({"jump_predictor", "reference_field"})
 """Those who say after an impact what it has done: one step below the loop, above all ordinary processes.

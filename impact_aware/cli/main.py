@@ -43,7 +43,7 @@ SUBCOMMANDS = {
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
 }
 
-NOT_ALWAYS_THERE = ("lz4", "mcap", "mujoco", "pyarrow", "rosbags", "zstandard")
+OPTIONAL_PACKAGES = ("lz4", "mcap", "mujoco", "pyarrow", "rosbags", "zstandard")
 """Packages without which some subcommands can't run: rosdep has no key for them everywhere."""
 
 
@@ -104,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in NOT_ALWAYS_THERE:
+        if package not in OPTIONAL_PACKAGES:
             raise
         print(f"impact-aware: error: {package} is not installed: python3 -m pip install {package}", file=sys.stderr)
         return 2

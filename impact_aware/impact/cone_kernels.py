@@ -181,8 +181,7 @@ def _yielding(
 def stiffen(
     matrix: Array, free: Array, friction: Array, compliance: float, most: int, impulse: Array
 ) -> tuple[float, int]:
-    """Bring an impulse (3 m,) to the best one of at most as many proximal steps; its residual, and the steps."""
-    """Bring an impulse to the best one of proximal steps; its residual, and the steps."""
+    """Bring an impulse (3 m,) to the best one of at most `most` proximal steps; its residual, and the steps."""
     slope, now = np.empty((len(free), 3)), impulse.copy()
     least, steps = lacking(matrix, free, friction, impulse, slope), 0
     while steps < most and least > _POLISHED and compliance < _SOFTEST:
@@ -254,7 +253,7 @@ def scale(delassus: Array, velocity: Array, friction: Array, unit: Array, matrix
 def solve(delassus: Array, velocity: Array, friction: Array, impulse: Array, near: bool) -> float:
     """Impulse (3 m,), N s, of rigid contacts, and the residual; `near` an impulse that is given, where it is known.
 
-    Arguments are those of `solve_cone_complementarity`. Whether it is the only one is not looked at.
+    Arguments are those of `solve_cone_complementarity`. Whether it is the only one is not checked.
     """
     count = len(velocity)
     unit, matrix, free = np.empty(count), np.empty((count, count)), np.empty(count)

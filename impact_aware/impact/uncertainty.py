@@ -289,7 +289,7 @@ _Law: TypeAlias = Callable[[Array, Array, Rows, Triple, float, float], tuple[Seq
 
 
 def _law(method: str, table: TableSupport | None) -> _Law:
-    """A single-contact map, or the law of a tool and a table, whose mode is that of all their contacts."""
+    """A single-contact map, or the law of a tool and a table; the mode is that of the tool's contact."""
     one, near = impact_map(method), list[Array]()
 
     def single(axes: Array, point: Array, *problem: Any) -> tuple[Sequence[float], Mode]:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from impact_aware.control.safety.impact_check import ExpectedImpact
 
 HIGHEST_THRESHOLD = np.array([100.0, 100.0, 100.0, 100.0, 80.0, 80.0, 80.0])
-"""Collision thresholds that are asked for at most, N m; above the sensor's range they stop nothing more."""
+"""Highest collision thresholds that are set, N m; above the sensor's range they stop nothing more."""
 
 HIGHEST_FORCE = 500.0
-"""Force threshold that is asked for at most, N."""
+"""Highest force threshold that is set, N."""
 
 POWER = 200.0
 """Mechanical power of all joints, W, from which on `power_limit_violation` is expected; an assumption, as nothing is
@@ -85,7 +85,7 @@ class HitLoad:
 
     @property
     def thresholds(self) -> tuple[list[float], list[float]]:
-        """Collision thresholds over what is predicted, as far as they are asked for: (n,) N m; (6,) N and N m."""
+        """Collision thresholds `MARGIN` above the prediction, within the highest ones: (n,) N m; (6,) N and N m."""
         torque = np.clip(MARGIN * self.external_torque, 20.0, HIGHEST_THRESHOLD)
         force = float(np.clip(MARGIN * self.force, 20.0, HIGHEST_FORCE))
         return torque.tolist(), [force] * 3 + [0.25 * force] * 3

@@ -34,7 +34,7 @@ class ArmStatus:
         time: Of the last state.
         states_sent: States of motions.
         states_lost: Cycles of motions without a command in time.
-        states_lost_by_chance: Of these, those that nobody asked for.
+        states_lost_by_chance: Of these, those that no test requested.
         states_ahead: States of motions for which the client had a newer one already, at its first commands.
         commands: Commands that acted.
         errors: Names of present errors.
@@ -73,7 +73,7 @@ class ArmStatus:
 class SimulatedFranka:
     """A simulated arm in a process of its own, from entering the context to leaving it.
 
-    Every entry of `ArmStatus` is an attribute, too, and is asked for when it is read.
+    Every entry of `ArmStatus` is an attribute, too, and is requested when it is read.
 
     Attributes:
         options: What it is.
