@@ -17,7 +17,8 @@ from impact_aware.cli.main import build_parser, main
 from impact_aware_rigs.bench.command import benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+DOCS = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "robots").glob("*.md")]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in DOCS)]
 LANGUAGES = {"sh", "python", "yaml", "text", "xml", "arrows"}
 
 RUN = r"predict|new-robot|analyze trial\.csv|identify contact-point"

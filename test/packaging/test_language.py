@@ -13,7 +13,8 @@ import pytest
 from impact_aware.cli.main import build_parser, subcommands
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+DOCS = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "robots").glob("*.md")])
+PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 MOST_WORDS = 25_000
 """Words of docs/ together, without the tables of `make figures`; rules of tables are none."""
@@ -42,7 +43,7 @@ def sentences(page: Path) -> list[str]:
 
 
 def test_the_docs_are_short_together() -> None:
-    texts = [path.read_text(encoding="utf-8") for path in PAGES if path.parent.name == "docs"]
+    texts = [path.read_text(encoding="utf-8") for path in DOCS]
     text = re.sub(r"<!-- figures: .*?<!-- end of figures -->", "", "\n".join(texts), flags=re.DOTALL)
     assert sum(bool(re.search(r"\w", word)) for word in text.split()) <= MOST_WORDS
 
@@ -97,10 +98,10 @@ def test_no_private_words_in_help(command: str) -> None:
 
 TEXTS = [
     *ROOT.glob("config/**/*.yaml"), ROOT / "CHANGELOG.md", ROOT / "Makefile", *ROOT.glob("examples/*.*"),
-    *ROOT.glob("impact_aware/report/templates/*.j2"),
+    *ROOT.glob("impact_aware/report/templates/*.j2"), *ROOT.glob("msg/*/*.*"),
 ]  # fmt: skip
 
 
-def test_no_private_words_in_configuration_examples_and_changelog() -> None:
+def test_no_private_words_in_configuration_messages_examples_and_changelog() -> None:
     found = {str(path.relative_to(ROOT)): words for path in TEXTS if (words := private_in(path.read_text("utf-8")))}
     assert not found, found
