@@ -1,7 +1,7 @@
 """`make docs`: the pages of docs/ and of the library's names as HTML in build/docs/html, warnings as errors.
 
-The tools for it are no part of the environment: they are installed beside it, as environment/docs.txt pins them, when
-they are asked for first.
+The tools for it are no part of the environment: the first call installs them beside it, as environment/docs.txt pins
+them.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def licence_of(name: str) -> str | None:
 
 
 def _of_ros_package(name: str) -> str:
-    """What the package.xml of a ROS package says, whose wheel says nothing."""
+    """Return the licence in the package.xml of a ROS package, whose wheel has none."""
     package = re.sub(r"^ros-(jazzy-|kilted-)?", "", name).replace("-", "_")
     try:
         text = (Path(sys.prefix) / "share" / package / "package.xml").read_text(encoding="utf-8")

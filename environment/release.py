@@ -65,7 +65,7 @@ def export_messages(root: Path = ROOT) -> Path:
 
 
 def main() -> int:
-    """Do what the word on the command line asks for; returns the exit status."""
+    """Run the command line's task; returns the exit status."""
     if sys.argv[1:] == ["export-msgs"]:
         print(f"branch {BRANCH}, and {export_messages()}")
         return 0

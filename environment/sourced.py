@@ -87,7 +87,7 @@ def build(log: Path) -> None:
 
 
 def tell_rosdep(log: Path) -> None:
-    """Say which dependencies rosdep misses, if it is there to be asked; installing them needs the user's consent."""
+    """Print the dependencies that rosdep misses, where it is installed; installing them needs the user's consent."""
     if shutil.which("rosdep") is None:
         return
     command = ["rosdep", "check", "--from-paths", str(ROOT), str(ROOT / "msg"), "--ignore-src"]

@@ -19,7 +19,7 @@ def end_with_parent(number: signal.Signals = signal.SIGTERM, parent: int | None 
 
     Args:
         number: The signal.
-        parent: The parent's process id where it is known, to notice one that died before Linux could be asked.
+        parent: The parent's process id where it is known, to notice a parent that died before this call.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)

@@ -73,7 +73,7 @@ TABLES, DENSE_TABLES = types.Array(types.float64, 3, "A", readonly=True), types.
 
 SMALL_INDICES = types.Array(types.int8, 1, "C")
 INDICES, INDEX_MATRIX = (types.Array(types.int64, dimensions, "C") for dimensions in (1, 2))
-"""The same of whole numbers."""
+"""Arrays of integers, by number of dimensions."""
 
 THREE_INDICES = types.UniTuple(types.int64, 3)
 NUMBER_AND_INDEX = types.Tuple((types.float64, types.int64))
@@ -98,7 +98,7 @@ MARKS = b"\n@compiled(", b"\nTRANSLATED = "
 
 
 def fingerprint(package: Path) -> str:
-    """Of this file and those marked: Numba itself compares the file of a function only, not those of what it calls."""
+    """Hash this file and those marked: Numba compares only the file of a function, not the files of its callees."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for path in sorted(package.rglob("*.py")):
         content = path.read_bytes()
@@ -108,7 +108,7 @@ def fingerprint(package: Path) -> str:
 
 
 def private_folder(folders: Sequence[Path]) -> Path | None:
-    """Return the first folder that is or can be made writable for this user and nobody else; None without one."""
+    """Return the first folder that is or can be made writable for this user alone; None without one."""
     for folder in folders:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -175,8 +175,8 @@ def _cached_in(folder: Path) -> Iterator[None]:
 def compiled(returned: Any, *given: Any, nogil: bool = False) -> Callable[[Function], Function]:
     """Translate a function for these types; anything else that it is called with is a TypeError.
 
-    Division by zero gives infinities as in NumPy, sums are not reordered, values that are not finite compare as IEEE
-    754 says, and indices are not checked.
+    Division by zero gives infinities as in NumPy, sums are not reordered, values that are not finite compare as in
+    IEEE 754, and indices are not checked.
 
     Args:
         returned: Type of the result.

@@ -34,7 +34,7 @@ class UnknownNameError(InvalidInputError):
     """A name (robot, frame, detector, task ...) is not among the known ones."""
 
     def __init__(self, field: str, value: str, known: tuple[str, ...], beside: str = "") -> None:
-        """List the known names in the message; `beside` says what is taken in place of a name."""
+        """List the known names in the message; `beside` describes what is accepted in place of a name."""
         self.known = known
         expected = "one of " + ", ".join(known) if known else "a known name"
         super().__init__(field, repr(value), f"{expected}, or {beside}" if beside else expected)
@@ -53,21 +53,21 @@ class NoSolutionError(ImpactAwareError):
 def one_line(text: str) -> str:
     """The text without line breaks and other characters that a terminal would obey, as names from outside may hold.
 
-    Of a long one, with thousands of such names, `LONGEST_LINE` characters.
+    A long text, with thousands of such names, is cut to `LONGEST_LINE` characters.
     """
     shown = visible("".join(" " if c.isspace() else c for c in text[: LONGEST_LINE + 1]))
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}..."
 
 
 def visible(text: str, kept: str = "") -> str:
-    """Return the text with characters that a terminal would obey, or that nobody sees, as escapes, but for `kept`."""
+    """Return the text with control and invisible characters as escapes, except those in `kept`."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
 
 
 def one_reason(error: BaseException) -> str:
-    """What an error of a library says, in one bounded line without its full stop: it may quote a whole file."""
+    """Return a library's error message as one bounded line without its full stop: it may quote a whole file."""
     lines = str(error).strip().splitlines()
     return _shown(lines[0].rstrip(".") if lines else type(error).__name__)
 

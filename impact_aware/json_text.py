@@ -19,7 +19,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def finite(value: Any) -> Any:
-    """The same value with None for numbers that are not finite, at any depth."""
+    """Replace numbers that are not finite by None, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -39,8 +39,8 @@ def numba_without_files() -> Iterator[None]:
 def shield_process() -> None:
     """Keep files of the current folder from configuring this process and those that it starts; call it first.
 
-    Standard streams that whoever started the process closed are opened: a result would get their number, and what
-    libraries print would go into it.
+    Standard streams that were closed by the parent process are opened: otherwise a result file would get their
+    descriptor, and what libraries print would go into it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

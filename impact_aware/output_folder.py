@@ -1,6 +1,6 @@
 """A folder of results that is one unit: it appears whole or not at all, and takes the place of another one whole.
 
-Results carry a marker, `.impact_aware.json`, that says which command wrote them. They are collected in a hidden folder
+Results carry a marker, `.impact_aware.json`, with the command that wrote them. They are collected in a hidden folder
 beside the wanted one, which is locked as long as its process lives; one that a killed process left is removed by the
 next run.
 """
@@ -123,7 +123,7 @@ class OutputFolder:
         except OSError as problem:
             error = problem
         except InvalidInputError as problem:
-            # Another run, or somebody, was there first: theirs stays, and this run's work is not lost.
+            # Another run or the user made the folder meanwhile: theirs stays, and this run's work is not lost.
             self._keep(self._target)
             raise OutputError(f"{problem}; the results are in {self.kept}") from problem
         finally:
@@ -188,7 +188,7 @@ def usable_folder(folder: Path) -> Path:
 
 
 def marker_of(folder: Path) -> dict[str, Any] | None:
-    """What the marker of a folder says; None without one, or with one that is none."""
+    """Return the content of a folder's marker; None without a valid one."""
     try:
         content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -204,7 +204,7 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take the lock if nobody has it.
+        """Take the lock if it is free.
 
         Raises:
             OSError: The folder can't be opened.
@@ -329,7 +329,7 @@ def exchange(one: Path, other: Path) -> None:
 
 
 def _renamed(one: Path, other: Path, how: int) -> bool:
-    """Whether Linux renamed `one` to `other` in the way that `how` says; False where the system or the disk can't."""
+    """Rename `one` to `other` by Linux's flags `how`; returns False where the system or the disk can't."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if rename is None:
         return False

@@ -10,7 +10,7 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 def check_screen(who: str) -> None:
-    """Refuse a window where no desktop says that there is a screen.
+    """Refuse a window where no environment variable names a screen.
 
     Raises:
         InvalidInputError: Neither X nor Wayland, for `who`.

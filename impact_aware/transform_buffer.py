@@ -21,13 +21,13 @@ HISTORY = 10.0
 """How long moving frames are remembered, s, as tf2 does."""
 
 MOST_FRAMES = 500
-"""Frames with a parent; whoever sends more is broken, or hostile."""
+"""Largest number of frames with a parent; a sender of more is broken or hostile."""
 
 LONGEST_NAME = 256
 """Characters of a frame's name, without a slash before it."""
 
 MOST_SAMPLES = 2000
-"""Of one frame: 10 s at 200 Hz, and less of a faster one."""
+"""Samples kept per frame: 10 s at 200 Hz, and less of a faster one."""
 
 UNIT_TOLERANCE = 1e-2
 """By how much a quaternion's length may differ from 1; it is normalised."""
@@ -120,7 +120,7 @@ def checked_transform(parent: str, child: str, time: float, known: Collection[st
     """Parent and child of a transform without the slash that old systems put before them.
 
     Args:
-        parent: Frame in which the pose is told.
+        parent: Frame in which the pose is given.
         child: Frame whose pose it is.
         time: When it is so, s.
         known: Frames that have a parent already.
@@ -182,7 +182,7 @@ class _Track:
 
 
 class TransformBuffer:
-    """What `/tf` and `/tf_static` said lately."""
+    """Recent transforms of `/tf` and `/tf_static`."""
 
     def __init__(self) -> None:
         """Know no frame."""

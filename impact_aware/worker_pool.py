@@ -22,7 +22,7 @@ MOST_DEATHS = 3
 
 
 class WorkersDiedError(ImpactAwareError):
-    """The jobs can't be done: whoever tries them dies."""
+    """The jobs can't be done: their worker processes die."""
 
 
 def finished(

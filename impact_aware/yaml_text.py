@@ -85,13 +85,13 @@ _Loader.add_implicit_resolver(_PREFIX + "float", re.compile(rf"(?:{_NUMBER.patte
 
 
 class _SharingLoader(_Loader):
-    """With aliases, for whoever looks at some entries only and never copies what they share."""
+    """Loader with aliases, for callers that read some entries only and never copy what they share."""
 
     aliases = True
 
 
 def read_yaml(field: str, shown: str, text: str, *, aliases: bool = False) -> Any:
-    """What a YAML text says.
+    """Parse a YAML text.
 
     Args:
         field: What it is, for messages.
@@ -112,7 +112,7 @@ def read_yaml(field: str, shown: str, text: str, *, aliases: bool = False) -> An
 
 
 def read_yaml_mapping(field: str, shown: str, text: str) -> dict[str, Any]:
-    """What a YAML text of names and values says; arguments and errors as of `read_yaml`, other content refused too."""
+    """Parse a YAML text of names and values; arguments and errors as of `read_yaml`, other content is refused too."""
     content = read_yaml(field, shown, text)
     if not isinstance(content, dict):
         raise InvalidInputError(field, shown, "a mapping of names to values")

@@ -23,7 +23,7 @@ class Bag:
     """One recording, opened for reading as a context manager.
 
     A folder without `metadata.yaml`, as a crash leaves it, and an MCAP file without its end are read as far as they
-    go; `damage` then says so.
+    go; `damage` then gives the reason.
 
     Attributes:
         path: Where it is.

@@ -35,7 +35,7 @@ _PIECE = 1 << 20
 
 
 class BagError(ImpactAwareError):
-    """A recording can't be read, or lacks what is asked of it."""
+    """A recording can't be read, or lacks a requested topic or message."""
 
     def __init__(self, message: str) -> None:
         """Say it in one line, whatever names the recording has."""
@@ -114,7 +114,7 @@ def _without(path: Path) -> str:
 
 
 def _listed(path: Path) -> BagFiles:
-    """What `metadata.yaml` says; without files where it can't be read."""
+    """Return the content of `metadata.yaml`; without files where it can't be read."""
     try:
         text = read_text("metadata", path / _METADATA)
         content = read_yaml("metadata", str(path / _METADATA), text, aliases=True)["rosbag2_bagfile_information"]
@@ -139,7 +139,7 @@ def _usable(file: Path, recording: Path, stack: ExitStack) -> Path:
         return file
     folder = Path(stack.enter_context(TemporaryDirectory(prefix="impact_aware_")))
     if link:
-        # The library asks SQLite for the file by a URI and does not escape its name.
+        # The library opens the file by a SQLite URI and does not escape its name.
         plain = folder / "".join("_" if letter in _URI_MARKS else letter for letter in file.name)
         plain.symlink_to(file.absolute())
         return plain
@@ -175,7 +175,7 @@ def decompress(data: bytes, compression: str, most: int = LARGEST_CHUNK) -> byte
     if compression == "":
         content = data
     elif compression == "zstd":
-        # Piece by piece, because a buffer is made as large as what is asked for.
+        # Piece by piece, because the reader allocates a buffer of the requested size.
         reader = ZstdDecompressor(max_window_size=LARGEST_CHUNK).stream_reader(data, read_across_frames=True)
         pieces, size = [], 0
         while size <= most and (piece := reader.read(min(most + 1, 4 * _PIECE))):

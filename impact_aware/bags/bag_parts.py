@@ -50,7 +50,7 @@ class Part(ABC):
     """
 
     def __init__(self, path: Path, *, packed_messages: bool) -> None:
-        """Open the file; `packed_messages` says that messages are compressed one by one."""
+        """Open the file; with `packed_messages` each message is compressed by itself."""
         self.path = path
         self.topics: dict[str, str] = {}
         self.counts: dict[str, int] = {}
@@ -175,15 +175,15 @@ class McapPart(Part):
                 idl = "idl" in channel.definition_format
                 found = get_types_from_idl(text) if idl else get_types_from_msg(text, channel.type)
                 self.types.register({own: fields for own, fields in found.items() if own not in self.types.fielddefs})
-            except Exception:  # a type that nobody asks for must not keep the others from being read
+            except Exception:  # a broken type that may never be read must not keep the others from being read
                 continue
 
 
 def _sqlite_reader(path: Path) -> AnyReader:
     """Return the library's reader of a SQLite file, opened.
 
-    The library parses all texts of the file at once, and SQLite computes what a table's definition says: a file with
-    more text than a recording has, or with tables that are computed, is refused before.
+    The library parses all texts of the file at once, and SQLite evaluates computed tables. A file with more text than
+    a recording has, or with computed tables, is refused before.
 
     Raises:
         BagError: The file can't be read, or is refused.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 BATCH = 8192
-"""Messages of one topic that are handed on together, where the recording does not group them itself."""
+"""Number of messages of one topic per batch, where the recording does not group them itself."""
 
 Extra = Attachment | Metadata
 """Content of an MCAP file besides messages."""

@@ -1,4 +1,4 @@
-"""What a recording says about its impacts besides the joints: predictions that were made live, and frames of TF."""
+"""Recorded data about impacts besides the joint states: live predictions, and frames of TF."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[tuple[str, Impact
 
 
 def read_truth(bag: Bag) -> list[tuple[str, Impact]]:
-    """Impacts that the simulator of a recording says were made, each with its topic; none of a real arm."""
+    """Return the true impacts that a simulator recorded, each with its topic; none for a real arm."""
     topics = [topic for topic, kind in bag.topics.items() if kind == TYPE and topic.endswith(TRUTH)]
     found = [
         (topic, impact_from_message(message))

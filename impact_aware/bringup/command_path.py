@@ -26,13 +26,13 @@ DRIVERS = ("franka_fci_relay",)
 """Executables that are an arm's driver themselves: they publish its states and apply laws."""
 
 WATCHED_TOPICS = {**COMMAND_TOPICS, OVERLAY: OVERLAY_TOPIC}
-"""The same topics, and those behind relays."""
+"""Command topics, including those behind relays, by interface."""
 
 
 def watchdog_parameters(
     interface: str, commands: str, controller: str, relay: str = "", component: str = ""
 ) -> dict[str, Any]:
-    """What `command_watchdog` is told of the controller that it takes off an arm.
+    """Return the parameters by which `command_watchdog` knows the controller that it deactivates.
 
     Args:
         interface: What the arms are commanded by.
@@ -42,7 +42,7 @@ def watchdog_parameters(
         component: Hardware component that is taken off too; empty for none.
 
     Raises:
-        InvalidInputError: Nobody said which controller it is.
+        InvalidInputError: The name of the controller is not given.
     """
     topic = commands or COMMAND_TOPICS[interface]
     usual = {"linear_feedback": "linear_feedback_controller"}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 
 LARGEST = 101
-"""Of the ROS domains: the ports of those above are what Linux hands out to anybody."""
+"""Largest ROS domain in use here: the ports of larger ones are in Linux's ephemeral range."""
 
 COUNT = 100
 """Domains 1 to this one are looked at: the last ports of the largest are such ports already."""
@@ -24,7 +24,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 class NoFreeDomainError(ImpactAwareError):
-    """Somebody uses every ROS domain of this machine."""
+    """Every ROS domain of this machine is in use."""
 
 
 def add_domain(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def _number(text: str) -> int:
 
 @contextlib.contextmanager
 def own_domain(wanted: int | None = None, *, alone: bool = False) -> Iterator[int]:
-    """A domain that nobody else uses for as long as this lasts, or the one that is `wanted`.
+    """Reserve a free domain as long as the context lasts, or the one that is `wanted`.
 
     Others may listen in a domain that is wanted, as RViz does; `alone`, no second run may have it that is to be alone.
 
@@ -91,7 +91,7 @@ def _is_free(port: int) -> bool:
 
 
 def _bound(port: int, address: str = "") -> socket.socket | None:
-    """A UDP socket with this port of an address, or of all, for itself; None when somebody has it."""
+    """Return a UDP socket bound to this port of an address, or of all; None when the port is in use."""
     found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         found.bind((address, port))

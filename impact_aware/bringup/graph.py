@@ -34,7 +34,7 @@ s."""
 
 @dataclass(frozen=True)
 class GraphOptions:
-    """What either graph can be asked for.
+    """Options of both graphs.
 
     Attributes:
         namespace: Namespace of every node; empty for none.
@@ -58,7 +58,7 @@ class GraphOptions:
         component: Hardware component of the driver that the watchdog takes off too; empty for none.
         viewer: The plant shows itself in a window.
         plant: Joints of the plant: `flexible` or `rigid`; None leaves it to the parameters.
-        displacement: (3,) How far the plant's object is from where the task has it, m; only its poses tell.
+        displacement: (3,) Offset of the plant's object from the task's position, m; only the object's poses show it.
         turn: By how much it is turned from there about the vertical, rad.
         bases_from_tf: Look up in TF the bases that the task has there; otherwise its numbers hold.
         belt: (2,) With which a belt carries it along x and y until a tool meets it, m/s.
@@ -93,14 +93,14 @@ class GraphOptions:
 
 @dataclass(frozen=True)
 class SingleArmOptions(GraphOptions):
-    """What the single-arm graph can be asked for; `robot` is the name of a profile."""
+    """Options of the single-arm graph; `robot` is the name of a profile."""
 
     robot: str = "panda"
 
 
 @dataclass(frozen=True)
 class DualArmOptions(GraphOptions):
-    """What the graph of several arms can be asked for; the arms, their robots and bases are those of the task."""
+    """Options of the graph of several arms; the arms, their robots and bases are those of the task."""
 
     task: str = "dual_arm_grab"
 
@@ -179,7 +179,7 @@ class _Builder:
         """Check the parameter file.
 
         Args:
-            options: What is asked for.
+            options: Options of the graph.
             parameter_file: The package's own.
             arms: Names below which the arms' topics are, empty for a single one.
             from_tf: Whether the bases are looked up in TF, so that nodes have them from the task that is published.
@@ -237,7 +237,7 @@ class _Builder:
         return {"task": self._options.task, **({"bases_from_tf": False} if numbers_hold else {})}
 
     def base(self, name: str, numbers: list[float]) -> dict[str, Any]:
-        """The parameter `name` that says where bases stand, or that the task does; none for a single one at 0."""
+        """Return the parameter `name` with the bases, or the one that takes them from the task; none for one at 0."""
         if self._from_tf:
             return {f"{name}_from_task": True}
         return {name: numbers} if any(numbers) or len(self._arms) > 1 else {}
@@ -276,7 +276,7 @@ class _Builder:
         return {"whole_scene": True} if self._options.simulation else {}
 
     def control_parameters(self) -> dict[str, Any]:
-        """Of a controller, whatever its arms are."""
+        """Return the parameters that every controller has, for one arm or several."""
         options = self._options
         parameters = {**self._common, **self._interface, "autostart": options.autostart, **self._timing("period")}
         if options.watchdog:

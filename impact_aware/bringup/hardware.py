@@ -52,7 +52,7 @@ class Hardware:
 
     @property
     def interface(self) -> str:
-        """What its arms are commanded by where nobody chooses: laws for a driver of this suite, else torques."""
+        """Default command interface: laws for a driver of this suite, else torques."""
         return "local_law" if self.driver else "effort"
 
     def check_profile(self, profile: RobotProfile) -> None:

@@ -24,7 +24,7 @@ BUFFER = 1 * 2**20
 """Bytes that DDS should be able to ask for to receive into; a default kernel grants 208 KiB."""
 
 SPEED = 1000
-"""Of the network card to the arm, Mbit/s."""
+"""Required speed of the network card to the arm, Mbit/s."""
 
 LATE, LATEST = 0.0003, 0.001
 """Lateness of a loop's wake-ups at 1 kHz that is well: of 99 in 100, and of all, s."""
@@ -41,7 +41,7 @@ class Finding:
     Attributes:
         name: What.
         found: How it is, in words.
-        advice: What to do; empty where all is well, None where it can't be told.
+        advice: Remedy; empty where none is needed, None where the check is not possible.
     """
 
     name: str
@@ -100,13 +100,13 @@ def _lateness(count: int, period: float) -> np.ndarray:
     for k in range(count):
         time.sleep(max(due - time.perf_counter(), 0.0))
         late[k] = time.perf_counter() - due
-        # Whoever was held up goes on from there, as a loop that waits for states does.
+        # After a delay the loop continues from there, as a loop that waits for states does.
         due += period * max(1, int(late[k] / period))
     return late
 
 
 def _text(path: Path) -> str:
-    """What a file says; empty without one."""
+    """Return the text of a file; empty without one."""
     try:
         return path.read_text().strip()
     except (OSError, ValueError):
@@ -126,7 +126,7 @@ def _kernel(root: Path) -> Finding:
 
 
 def _limit(root: Path, name: str) -> float:
-    """The soft limit of that name of this process; NaN where it can't be told."""
+    """Return the soft limit of that name of this process; NaN where it can't be read."""
     match = re.search(rf"^{re.escape(name)}\s+(\S+)", _text(root / "proc/self/limits"), re.MULTILINE)
     if match is None:
         return float("nan")
@@ -162,7 +162,7 @@ def _memory(root: Path) -> Finding:
 
 
 def _numbers(text: str) -> set[int]:
-    """Of a list of processors such as `0-3,6`."""
+    """Parse a list of processors such as `0-3,6`."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

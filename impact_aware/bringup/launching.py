@@ -114,7 +114,7 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
     usual = hardware.period
     if on["simulation"]:
         usual = simulated_period(len(load_task(text(context, "task")).arms), wall_time=not on["lockstep"])
-    # A relay of the hardware's takes the hardware's commands; whoever names another topic has one of his own.
+    # A relay of the hardware's takes the hardware's commands; with another topic the user has a relay of their own.
     relayed = interface == "effort" and not commands and not on["simulation"]
     if interface == "effort":
         commands = commands or hardware.commands
@@ -208,7 +208,7 @@ def single_robot(context: LaunchContext) -> str:
 
 
 def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[LaunchDescriptionEntity]:
-    """The nodes of a graph that the argument `nodes` asks for, each as a process, or `single_process` of them in one.
+    """Start the nodes that the argument `nodes` selects, each as a process, or `single_process` of them in one.
 
     Raises:
         UnknownNameError: A node that the graph does not have.
@@ -261,9 +261,9 @@ def _group_action(context: LaunchContext, group: NodeSpec) -> Node:
 
 
 def base_transform(arm: ArmTask, frame: str, base_frame: str, *, from_tf: bool = False) -> list[str]:
-    """What static_transform_publisher is told of an arm's base: where `base_frame` is in the task's `frame`.
+    """Return the arguments of static_transform_publisher for an arm's base: pose of `base_frame` in the task's `frame`.
 
-    A base that is looked up in TF is there under its own name; nothing is to be told where that is `base_frame`.
+    A base that is looked up in TF is there under its own name; no transform is needed where that is `base_frame`.
     """
     if from_tf and arm.base_in_tf:
         named = arm.base_in_tf.lstrip("/")
@@ -284,7 +284,7 @@ def switched_on(context: LaunchContext, name: str) -> bool:
 
 
 def typed(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The same parameters, with strings that stay strings: launch would read `1` or `yes` as YAML."""
+    """Return the parameters with strings marked as strings: launch would read `1` or `yes` as YAML."""
     return {
         name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
         for name, value in parameters.items()

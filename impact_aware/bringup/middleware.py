@@ -1,4 +1,4 @@
-"""What every node asks of the DDS below ROS before it is loaded: a transport that no joining node can stall."""
+"""Settings of the DDS below ROS that a node makes before loading it: a transport that no joining node can stall."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from impact_aware.errors import ImpactAwareError, UnknownNameError
 from impact_aware.resources import find_resource
 
 TRANSPORT = "FASTDDS_BUILTIN_TRANSPORTS"
-"""Environment variable by which Fast DDS is told its transports; `DEFAULT` in it is shared memory and UDP."""
+"""Environment variable with the transports of Fast DDS; `DEFAULT` in it is shared memory and UDP."""
 
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 """Environment variables that name a file with its settings: up to version 2, and since then."""

@@ -17,12 +17,12 @@ GROUPED = {name: index for index, name in enumerate(_ORDER)}
 """Executables that can share a process, and in which order they are started there."""
 
 WATCHERS = frozenset(GROUPED) - {"rs_controller"}
-"""Those of them that answer no state."""
+"""Nodes of `GROUPED` that send no command in reply to a state."""
 
 NONE, ONLY_WATCHERS, ALL = "none", "watchers", "all"
 
 SHARING = (NONE, ONLY_WATCHERS, ALL)
-"""Whose nodes share a process: nobody's, those of `WATCHERS`, or all that can."""
+"""Which nodes share a process: none, those of `WATCHERS`, or all that can."""
 
 
 BEGINNING = ("rs_controller", "sim_robot")
@@ -63,7 +63,7 @@ class NodeSpec:
         return [node_word(member) for member in self.members] or self.ros_arguments()
 
     def ros_arguments(self) -> list[str]:
-        """The same as `--ros-args`, for a process of its own or a node of its own."""
+        """Return name, namespace, remappings and parameters as `--ros-args`."""
         words = ["--ros-args", "-r", f"__node:={self.name}"]
         if self.namespace:
             words += ["-r", f"__ns:=/{self.namespace}"]
@@ -100,7 +100,7 @@ def with_companions(graph: Sequence[NodeSpec], above: str = "") -> tuple[NodeSpe
     """Return the same nodes, those that begin a motion with the parameter `companions`: the other nodes of the graph.
 
     Only nodes of the product report on `/readiness`; drivers and tools are not waited for. `above` is the namespace
-    that whoever starts the graph puts around all of it.
+    in which the whole graph is started.
     """
     prefix = f"/{above}/" if above else "/"
     names = {prefix + own.full_name for own in graph if own.executable in EXECUTABLES}
@@ -116,7 +116,7 @@ def with_companions(graph: Sequence[NodeSpec], above: str = "") -> tuple[NodeSpe
 
 
 def in_one_process(graph: Sequence[NodeSpec], whose: str = ALL) -> tuple[NodeSpec, ...]:
-    """The same nodes, those of an arm's graph, or of several arms', in one `node_group`; a plant stays by itself.
+    """Put the nodes of a graph, for one arm or several, into one `node_group`; a plant keeps its own process.
 
     The controller is first: nothing else of its process may fail or be served before it.
 

@@ -115,8 +115,8 @@ class NodeProcess:
 def end_processes(processes: Iterable[NodeProcess], patience: float = 5.0) -> list[str]:
     """End processes side by side: SIGINT, then SIGTERM, then SIGKILL, each `patience` seconds after the other.
 
-    A node that hangs while it leaves the middleware ends by itself before that, and says where (`nodes.ros.runtime`);
-    one that has to be killed is asked where it hangs.
+    A node that hangs while it leaves the middleware ends by itself before that, and logs its stack
+    (`nodes.ros.runtime`); one that has to be killed writes its stack first.
 
     Returns:
         Names of those that had to be killed.

@@ -135,7 +135,7 @@ def player_arguments(
 
 
 def player_qos(topics: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """How the player offers what is listened to: not every recording says how its topics were published.
+    """Return the QoS with which the player publishes the topics that nodes subscribe to; recordings may lack it.
 
     States are reliable and deep, so that a busy machine loses none. Fields, tasks and static frames are latched.
     """

@@ -2,8 +2,8 @@
 
 A node imports for a second or more. What Ctrl-C means to Python meanwhile, an exception in the midst of some module,
 ends as a traceback, and after half a second of taking the interpreter apart, in every process of a launch file. There
-is nothing yet that would have to be brought to rest, so that SIGINT and SIGTERM end the process at once: as cleanly as
-they end a node that runs, for whoever reads its exit status.
+is nothing yet that would have to be brought to rest, so SIGINT and SIGTERM end the process at once, with the exit
+status of a running node that they end.
 """
 
 from __future__ import annotations

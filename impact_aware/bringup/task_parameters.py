@@ -67,7 +67,7 @@ def own_contact(task: Task, arm: str) -> dict[str, Any] | None:
 
 
 def _shape_parameters(shape: Shape) -> dict[str, Any]:
-    """What tells an object's shape, as `shape_of` takes it; a box needs no name."""
+    """Return an object's shape as parameters that `shape_of` takes; a box needs no name."""
     told: dict[str, Any] = {"object_half_extents": [float(half) for half in shape.half_extents]}
     if shape.name != Box.name:
         told["object_shape"] = shape.name

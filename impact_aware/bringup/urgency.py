@@ -17,9 +17,9 @@ URGENCY = 20
 """`realtime_priority` of urgent nodes where the user may have one: above all ordinary processes, below the kernel's."""
 
 ANSWERING = frozenset({"rs_controller", "kuka_fri_relay", "franka_fci_relay", "command_watchdog"})
-"""Those of the loop who answer each state, or see to it that it is answered: nobody else of it may hold them up.
+"""Nodes of the loop that answer each state or supervise the answer: no other node of it may delay them.
 
-Among equals under SCHED_FIFO a controller waits until who has the processor sleeps, and `reference_field` alone
+At equal priority under SCHED_FIFO a controller waits until the running node sleeps, and `reference_field` alone
 computes for some 50 ms when the second palm has touched.
 """
 
@@ -27,7 +27,7 @@ IN_THE_LOOP = ANSWERING | {"sim_robot", "impact_detector"}
 """Executables that a cycle waits for: the plant, its controller, and what reports impacts and faults to it."""
 
 PREDICTING = frozenset({"jump_predictor", "reference_field"})
-"""Those who say after an impact what it has done: one step below the loop, above all ordinary processes.
+"""Nodes that predict the effect of an impact: one step below the loop, above all ordinary processes.
 
 With ordinary scheduling beside one busy process a prediction came 35 to 420 ms after its impact, when the controller's
 interim mode was over.
@@ -49,7 +49,7 @@ def add_priority(parser: argparse.ArgumentParser, whose: str, default: str) -> N
 
 
 def chosen_priority(given: int | None) -> int:
-    """What was asked for, or what the user may have.
+    """Return the requested priority, or the highest one that the user may have.
 
     Raises:
         InvalidInputError: No such priority.
@@ -60,7 +60,7 @@ def chosen_priority(given: int | None) -> int:
 
 
 def checked_priority(name: str, priority: int) -> int:
-    """The same priority.
+    """Return the priority after a check of its range.
 
     Raises:
         InvalidInputError: There is none such.
@@ -96,7 +96,7 @@ def leaves_room(arms: int, *, together: bool = False) -> bool:
 
 
 def simulated_period(arms: int, *, wall_time: bool) -> float | None:
-    """Time between two states of so many simulated arms where nobody says, s; None for that of the scene.
+    """Return the default time between two states of so many simulated arms, s; None for that of the scene.
 
     Two arms at 1 kHz take 1.1 processors and those who watch another 0.55, and more where a wake-up costs more: in
     `wall_time` two processors are not enough for that (docs/performance.md).
@@ -107,7 +107,7 @@ def simulated_period(arms: int, *, wall_time: bool) -> float | None:
 def urgent(
     nodes: Iterable[NodeSpec], priority: int, executables: Set[str] | None = None
 ) -> tuple[NodeSpec, ...]:
-    """The same nodes, those of `executables` at this `realtime_priority`, `ANSWERING` of them one step higher.
+    """Return the nodes with those of `executables` at this `realtime_priority`, `ANSWERING` of them one step higher.
 
     `PREDICTING` are one step lower, and others have none. All have the same one where `executables` is None; 0 leaves
     them as they are.

@@ -28,7 +28,7 @@ MOST_EVENTS = 5
 """Events that are no impacts, of each arm, that are printed; the JSON has them all."""
 
 MOST_LIMITATIONS = 6
-"""Things that the recordings can't tell that are printed; the report and the JSON have them all, with their reasons."""
+"""Number of printed limitations of the recordings; the report and the JSON have all of them, with their reasons."""
 
 _JSON, _IMPACTS, _ABLATION = "analysis.json", "impacts.csv", "ablation.csv"
 
@@ -136,7 +136,7 @@ def _ablation_lines(analysis: Analysis) -> list[str]:
 
 
 def _limitation_lines(analysis: Analysis) -> list[str]:
-    """What the recordings can't tell, as one table without repeats; the reasons are in the report and the JSON."""
+    """Return the recordings' limitations as one table without repeats; the reasons are in the report and the JSON."""
     rows: dict[str, list[str]] = {}
     for entry in limitations(analysis):
         places = rows.setdefault(entry.what, [])

@@ -84,7 +84,7 @@ def _run(
     store: CampaignStore,
     begin: float,
 ) -> int:
-    """The same with the folder open; `begin` is when the command began, s of the performance counter."""
+    """Do and report the runs with the folder open; `begin` is the command's start, s of the performance counter."""
     random, out = args.random is not None, store.path.parent
     done = sum(setup.key in store.rows for setup in setups)
     keep_maps(setups, options)

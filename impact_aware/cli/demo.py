@@ -55,7 +55,7 @@ TASKS = {
 """The task file of each."""
 
 LACKING = 0.3
-"""Simulated time, s, by which a recording may end before the plant as that last told of itself."""
+"""Simulated time, s, by which a recording may end before the last reported time of the plant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +192,7 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
         "period": _period(args),
     }
     options["task"] = args.task_file or TASKS[args.task]
-    # In lockstep the plant waits for everybody, so nobody has to be quicker than the others.
+    # In lockstep the plant waits for all nodes, so none needs a higher priority.
     hurry = args.free_running and leaves_room(_arms(args), together=_sharing(args) != NONE)
     priority = chosen_priority(args.priority) if hurry or args.priority is not None else 0
     if args.task != "dual-arm-grab":

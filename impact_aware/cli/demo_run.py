@@ -29,7 +29,7 @@ AT_REST = 0.02
 
 
 class DemoFailedError(ImpactAwareError):
-    """The run did not reach its end; the message says what happened and what became of the arm."""
+    """The run did not reach its end; the message gives the cause and the final state of the arm."""
 
 
 class Demo:
@@ -69,7 +69,7 @@ class Demo:
 
     @property
     def plant(self) -> dict[str, Any]:
-        """What the plant last said of itself."""
+        """Latest report of the plant."""
         return self._latest.get("sim_robot", {})
 
     @property
@@ -79,7 +79,7 @@ class Demo:
 
     @property
     def priority(self) -> int:
-        """`realtime_priority` that was asked for, the plant's; 0 for ordinary scheduling."""
+        """`realtime_priority` of the plant; 0 for ordinary scheduling."""
         plant = next(spec for spec in self._graph if spec.executable == "sim_robot")
         return int(plant.parameters.get("realtime_priority", 0))
 
@@ -145,7 +145,7 @@ class Demo:
         time.sleep(0.3)
 
     def _mode(self) -> str:
-        """The controller's mode as it is a moment later; empty before it has said anything."""
+        """Return the controller's mode after a short wait; empty before its first report."""
         time.sleep(0.02)
         self._listen()
         self._check_alive()
@@ -166,13 +166,13 @@ class Demo:
                 raise DemoFailedError(f"{name} {ended}; {self._arm_report(name)}")
 
     def _make_safe(self, dead: str) -> None:
-        """Bring the arm to rest by whoever is left, and wait until it is."""
+        """Bring the arm to rest by the remaining nodes, and wait until it is."""
         monitor = self._processes["run_monitor"]
         if dead == "run_monitor":
             self._processes[self._controller].signal(signal.SIGINT)
             time.sleep(1.0)
             return
-        # What was reported before the death says nothing about now: the arm may have begun to move since.
+        # Reports from before the death are out of date: the arm may have begun to move since.
         self._listen()
         self._latest.clear()
         deadline = time.monotonic() + SAFE_TIMEOUT
@@ -185,7 +185,7 @@ class Demo:
     def _at_rest(self) -> bool:
         plant = self.plant
         controller = self._latest.get("rs_controller", {})
-        # A plant that still holds says little while the controller may be about to send its first command.
+        # A plant that still holds is no evidence of rest while the controller may be about to send its first command.
         if self._processes[self._controller].running and controller.get("mode") not in ("SAFE", "IDLE"):
             return False
         if not self._processes["sim_robot"].running or plant.get("arm") == "hold":
@@ -225,11 +225,11 @@ class Demo:
 
 
 def pace_between(start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, float]:
-    """How a plant kept wall time, by what it said of itself at two times.
+    """Compute how a plant kept wall time from two of its reports.
 
     Returns:
         `real_time_factor`, simulated time over wall time, and `cycles_unanswered`, those that were made without the
-        torque that was waited for; empty where the plant said too little.
+        torque that was waited for; empty where a report lacks them.
     """
     try:
         keys = ("time", "given_up", "unanswered")

@@ -311,7 +311,7 @@ def trials_from_bag(
 
 
 def _unused(path: Path, track: ObjectTrack | None, trials: Sequence[ImpactTrial]) -> list[str]:
-    """A note where an object was tracked whose mass nobody tells."""
+    """Return a note where an object was tracked whose mass is not given."""
     if track is None or any(trial.obstacle is not None for trial in trials):
         return []
     return [f"{path.name}: its track of an object is not used without --object-mass: a fixed surface is assumed"]

@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
                 law_error=args.law_error,
             )
             found[-1]["surface"] = plain(surface, *_SURFACE)
-            # What is said of the friction without a normal is answered by the fit.
+            # The fit resolves the note about friction without a normal.
             found[-1]["notes"] = _notes(fit, surface.normal) + _surface_notes(
                 surface, args.offset is None, friction
             )

@@ -1,4 +1,4 @@
-"""`impact-aware identify plan`: which impacts to record so that they tell every joint's motor inertia."""
+"""`impact-aware identify plan`: which impacts to record so that they identify every joint's motor inertia."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def main(argv: list[str] | None = None) -> int:
         print("impact-aware: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of a pipe went away, as `| head` does: nothing to say, and nobody to say it to.
+        # The reader closed the pipe, as `| head` does: a message could not be read.
         sys.stderr.close()
         return 1
     except OSError as error:
@@ -168,7 +168,7 @@ def _parsed(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namesp
 
 
 def _complete(words: list[str]) -> None:
-    """Answer a shell that asks how a line goes on, and end; https://kislyuk.github.io/argcomplete/ tells it to ask."""
+    """Print completions for a shell that is set up by https://kislyuk.github.io/argcomplete/ and exit."""
     try:
         import argcomplete
     except ImportError:

@@ -123,7 +123,7 @@ def chosen(args: argparse.Namespace, settings: type) -> dict[str, Any]:
 
 
 def refuse_given(args: argparse.Namespace, names: Iterable[str], expected: str) -> None:
-    """Refuse options that nothing would read; `expected` says when they are read.
+    """Refuse options that would have no effect; `expected` describes when they have one.
 
     Raises:
         InvalidInputError: With the first such option.

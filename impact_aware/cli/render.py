@@ -83,7 +83,7 @@ def output_file(out: Path | None, bag: Path) -> Path:
     Raises:
         InvalidInputError: A file that is no .png and no .gif.
     """
-    # A recording is mostly called bag, and the folder around it says what it is about.
+    # Most recordings are called bag; the folder around them has the meaningful name.
     whole = Path(os.path.realpath(bag))
     name = next((path.stem for path in (whole, *whole.parents) if path.stem not in ("bag", "")), "scene")
     if out is None:

@@ -2,8 +2,8 @@
 
 As in van Steen 2024, section III-B1 and appendix A: at each position of the impact plane the tool has the wanted
 orientation and the velocity of the ante-impact field, without turning, and the null-space joint is held; the value is
-the velocity of the object just after. A position is projected onto the plane, so that only two coordinates of it are
-asked for.
+the velocity of the object just after. A position is projected onto the plane, so that only two of its coordinates
+count.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def summarise(direct: IntendedImpact, sampled: ImpactMap, step: float) -> dict[s
     """How good the map is: leave-one-out errors, and map against direct prediction at and beside the nominal position.
 
     The nominal position is one of the samples when their number per side is odd; the one `step` m beside it along both
-    axes tells what the interpolation is worth.
+    axes shows the error of the interpolation.
     """
     errors = np.linalg.norm(sampled.leave_one_out_errors(), axis=1)
     positions = {"nominal": direct.nominal, "beside_nominal": direct.nominal + step}

@@ -78,7 +78,7 @@ def _arm(arms: tuple[ArmAnalysis, ...]) -> tuple[ArmAnalysis, RobotModel]:
 
 
 def _taps(arm: ArmAnalysis, chosen: list[int] | None) -> list[AnalyzedImpact]:
-    """The impacts that count; what followed a contact within a moment, a bounce, is none unless it is asked for."""
+    """Return the impacts used for the fit; a bounce soon after a contact is used only when it is chosen."""
     if chosen is None:
         return [impact for impact in arm.impacts if impact.cause == "contact"]
     known = {impact.index: impact for impact in arm.impacts}

@@ -83,7 +83,7 @@ class Box(Shape):
         return float(np.linalg.norm(np.maximum(beyond, 0.0)) + min(float(np.max(beyond)), 0.0))
 
     def turn(self, rotation: Array, up: Array) -> Array:
-        """Of the 24 ways to name its axes that by which it is turned the least."""
+        """Return the smallest of the rotations that the 24 ways to name its axes give."""
         return nearest_turn(rotation)
 
     def nearest_equal(self, rotation: Array, other: Array) -> Array:

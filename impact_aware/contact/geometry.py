@@ -25,10 +25,10 @@ RESTITUTION = Range(0.0, 1.0)
 """Coefficient of restitution; more than 1 would create energy."""
 
 RADIUS = Range(0.0, 10.0, "m")
-"""Of a spherical tip, and half edges of a palm."""
+"""Radius of a spherical tip, and half edges of a palm."""
 
 OBJECT_MASS = Range(1e-9, 1e12, "kg")
-"""Of an object that is hit; beyond them it is nothing, or a fixed surface, to double precision."""
+"""Mass of a hit object; to double precision a smaller one has no effect and a larger one is a fixed surface."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,7 +132,7 @@ class Hull(Shape):
         return deepest if deepest <= 0.0 else float(np.linalg.norm(point - self._nearest(point)))
 
     def turn(self, rotation: Array, up: Array) -> Array:
-        """Of one that stands on a face: by which its base leans, and how far it is turned about the vertical."""
+        """Return the lean of the face it stands on, followed by its rotation about the vertical."""
         base = -rotation @ self.face(-rotation.T @ up)
         lean = shortest_turn(up, base)
         named = nearest_turn(lean.T @ rotation)

@@ -142,7 +142,7 @@ class PlacedShape:
     rotation: Array = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        """Replace the rotation by that of `Shape.plain`: no result may depend on a turn that nobody can see."""
+        """Replace the rotation by that of `Shape.plain`: no result may depend on an invisible rotation."""
         object.__setattr__(self, "rotation", self.shape.plain(self.rotation))
 
     def free_object(self, mass: float, twist: ArrayLike | None = None) -> FreeObject:

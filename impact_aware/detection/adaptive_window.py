@@ -1,7 +1,7 @@
 """The jump-aware adaptive window: predict the next positions, and call an impact what no smooth motion can do.
 
 A parabola fitted to the last w+1 positions is extrapolated m periods (Aouaj thesis, (2.20)-(2.25)); `prediction_bound`
-says how wrong that can be without an impact. The thesis tests the one window that has grown to w_i, one period ahead;
+bounds its error without an impact. The thesis tests the one window that has grown to w_i, one period ahead;
 here every shorter window and longer horizon is tested as well, as one small matrix product, and the first excess
 counts. After an impact every window starts again.
 

@@ -3,7 +3,7 @@
 What was hit lies, just after the impact, at or behind where the tool stopped going into it. With the contact
 normal n, pointing from the obstacle into the robot, the height of the tool, n . x(q), falls while the tool presses on
 or pushes. When it rises from the lowest value it has had, by more than a distance in which a flexible joint swings
-back, the tool has left; the line through the last heights, followed back to the lowest, says when.
+back, the tool has left. The time of the loss is where the line through the last heights meets the lowest.
 
 That sees an arm that recedes. An object that flies ahead of a slower arm gives nothing to see until the arm catches up:
 a second impact along the same normal is the evidence that there was no contact in between, and all that is known about
@@ -93,7 +93,7 @@ class BounceDetector:
         self._rows.restart()
 
     def judge(self, event: ImpactEvent) -> ContactLoss | None:
-        """Take note of a later impact; tells the loss that must have come before it, if it was the same contact."""
+        """Take note of a later impact; returns the loss that must have come before it, if it was the same contact."""
         first = self._first
         if first is None or event.time <= first.time:
             return None

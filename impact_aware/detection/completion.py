@@ -92,7 +92,7 @@ class CompletionDetector:
     def notify(self, event: ImpactEvent) -> None:
         """Take note of an impact, also one of another arm in the same task."""
         if not self._events:
-            # What came before an impact tells nothing of how it ends, and is not kept.
+            # Samples from before an impact carry no information on its end, and are not kept.
             self._window.reset()
         self._events.append(event)
         self._quiet_since = np.inf

@@ -15,7 +15,7 @@ Signal = ArrayLike | None
 
 @dataclass(frozen=True, slots=True)
 class JointSample:
-    """Joint state at one instant, in the model's joint order; detectors judge its content, so nothing is checked here.
+    """Joint state at one instant, in the model's joint order; detectors check its content, so nothing is checked here.
 
     Attributes:
         time: Stamp of the measurement, s.
@@ -23,7 +23,7 @@ class JointSample:
         velocity: Joint velocities (n,), rad/s, or None where the source has none.
         effort: Joint torques (n,), N m, or None where the source has none.
         effort_reference: Joint torques that were to be expected without contact, such as the commanded ones,
-            (n,) N m, or None where nobody knows.
+            (n,) N m, or None where they are not known.
     """
 
     time: float

@@ -94,7 +94,7 @@ class ExpectationClassifier:
         self._variance = source.position_variance(joint_count) + 1e-18
         length = BEFORE + int(np.ceil(DECIDE_AFTER / source.sampling_period)) + 8
         self._window = source.motion_window(joint_count, length)
-        # Judged only once there is something to compare: between impacts nobody asks.
+        # Evaluated only once there is something to compare: not between impacts.
         self._recent: deque[JointSample] = deque(maxlen=length)
         self._pending: _Comparison | None = None
         self._answers: list[bool] = []
@@ -111,8 +111,8 @@ class ExpectationClassifier:
         Args:
             event: The impact, at the sample given last.
             predicted_jump: Velocity after minus velocity before (n,), rad/s.
-            inertia: Inertia matrix M + B_theta at the impact (n, n), kg m^2; the identity if None, which tells
-                different impacts apart much less well.
+            inertia: Inertia matrix M + B_theta at the impact (n, n), kg m^2; the identity if None, which separates
+                different impacts much less well.
             predicted_std: Standard deviation of every joint's prediction (n,), rad/s, or None for a sure one.
 
         Raises:

@@ -109,16 +109,16 @@ class ImpactWatch:
         robot: RobotModel | None = None,
         normal: ArrayLike | None = None,
     ) -> None:
-        """Put together; what is None is not asked.
+        """Combine the detector and the optional tests of its events; None leaves a test out.
 
         Args:
-            detector: Finds the impacts.
-            expectation: Tells whether they were meant.
-            completion: Tells when a sequence of them is over.
-            bounce: Tells when contact is lost; it needs a normal, given here or with a prediction.
-            ringing: Tells ringing of the joints after an impact from a second one.
+            detector: Detects the impacts.
+            expectation: Compares them with predictions.
+            completion: Detects the end of a sequence of impacts.
+            bounce: Detects the loss of contact; it needs a normal, given here or with a prediction.
+            ringing: Separates ringing of the joints after an impact from a second impact.
             robot: Gives the inertia in which jumps are compared; the identity without it.
-            normal: Contact normal from the obstacle into the robot (3,), base frame, where no prediction tells.
+            normal: Contact normal from the obstacle into the robot (3,), base frame, where no prediction has one.
         """
         self.detector = detector
         self.sequence = 0
@@ -141,7 +141,7 @@ class ImpactWatch:
             self.detector.normal = normal
 
     def expect(self, expected: ExpectedJump) -> None:
-        """Take note of a prediction; one made at the impact that is being judged replaces an earlier one."""
+        """Take note of a prediction; one made at the impact under test replaces an earlier one."""
         self._expected = expected
         if self._asked is not None and expected.sequence == self._asked[0]:
             self._ask(self._asked[1], expected)
@@ -232,7 +232,7 @@ class ImpactWatch:
         try:
             self._expectation.begin(event, expected.jump, inertia, expected.std)
         except InvalidInputError:
-            # A prediction of no jump at all, such as of a tool that goes away, says nothing.
+            # A prediction without a jump, such as for a tool that recedes, is no evidence.
             return
 
     def _remember(self, sample: JointSample) -> None:

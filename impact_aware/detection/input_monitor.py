@@ -38,9 +38,9 @@ class InputQuality:
         fresh_rate: Of those, the ones that carry something new, Hz.
         jitter: Standard deviation of the time between stamps over its mean, by those that are shorter: a sample that is
             missing makes a time longer and none shorter.
-        missing_share: Share of periods without a sample, judged by the median period.
+        missing_share: Share of periods without a sample, by the median period.
         broken_share: Share of samples with a position that is not finite or of the wrong shape.
-        moving: Whether the joints moved enough to tell fresh samples from held ones.
+        moving: Whether the joints moved enough to separate fresh samples from held ones.
         reason: Why impacts can't be seen reliably, one sentence; None when they can.
     """
 
@@ -61,7 +61,7 @@ class InputMonitor:
 
         Args:
             joint_count: Number of joints n.
-            samples: Samples to judge by, at least 20.
+            samples: Number of samples to evaluate, at least 20.
             lowest_rate: Rate below which impacts can't be detected in time, Hz.
 
         Raises:
@@ -75,7 +75,7 @@ class InputMonitor:
             raise InvalidInputError("lowest_rate", lowest_rate, "more than 0 Hz")
         self._joint_count = joint_count
         self._lowest_rate = lowest_rate
-        # Per sample stamp and positions, NaN where they can't be used: what they say is looked at when it is asked for.
+        # Per sample stamp and positions, NaN where they can't be used; evaluated only on request.
         self._rows = Ring(samples, 1 + joint_count)
         self._row = np.full(1 + joint_count, np.nan)
         self._newest = -math.inf
@@ -104,7 +104,7 @@ class InputMonitor:
         self._rows.push(self._row)
 
     def quality(self) -> InputQuality:
-        """Judge the samples seen last."""
+        """Evaluate the latest samples."""
         rows = self._rows.rows[len(self._rows.rows) - self._rows.count :]
         return source_quality(rows[:, 0], rows[:, 1:], self._lowest_rate)
 
@@ -142,7 +142,7 @@ def source_quality(times: Array, positions: Array, lowest_rate: float = LOWEST_R
     gaps = np.diff(changes)[steps[changes[1:]] > MOVING_STEP]
     moving = len(gaps) >= 5
     rate = 1.0 / mean
-    # At rest nothing is fresh, and nothing can be said about holding.
+    # At rest no sample is fresh, and held samples can't be detected.
     fresh_rate = rate / float(np.median(gaps)) if moving else rate
     shorter = np.minimum(intervals / mean - 1.0, 0.0)
     late = np.round(intervals / period) - 1.0 if period > 0.0 else np.zeros(1)

@@ -15,8 +15,8 @@ An impact is what neither the torques nor the inertia can be wrong by, in all jo
 
 The first part is friction and the torque sensors, which go with the size of the drive: a wrist is as sensitive to its
 torques as a shoulder to its larger ones. The second is noise of the velocities and a wrong inertia, which act like
-accelerations of size a: what they do to one joint's torque they do to the others' through M as well, and an impact
-that pushes the joints in other proportions is told from them.
+accelerations of size a: their effect on one joint's torque comes with effects on the others' through M, so an impact
+that pushes the joints in other proportions can be separated from them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import EFFORT_KINDS, effort_kind_of
 
 DRIVE_SHARE = 0.1
-"""Share of a drive's largest torque that is an impact at its joint, unless told otherwise."""
+"""Default threshold of an impact at a joint, as a share of its drive's largest torque."""
 
 LARGEST_THRESHOLD = 6.0
 """External torque that is always an impact then, N m; also where the robot's description knows no largest torque."""

@@ -1,11 +1,10 @@
 """The last samples of all joints on a uniform time grid, kept clean whatever the source sends.
 
-Every detector looks at the same few milliseconds of motion. This window admits or refuses each sample, says why it
-refused, and keeps per joint how many trustworthy samples in a row it holds: the window length w_i of Aouaj thesis,
-(2.19).
+Every detector looks at the same few milliseconds of motion. This window accepts or rejects each sample, gives the
+reason of a rejection, and counts per joint the valid samples in a row: the window length w_i of Aouaj thesis, (2.19).
 
-A missing sample is bridged by the parabola through the two samples before and the one after. That makes it a mixture of
-real samples, in which their errors add up; `mixture` says of which, so that a detector knows what its tests are worth.
+A missing sample is interpolated by the parabola through the two samples before and the one after. That makes it a
+mixture of real samples, in which their errors add up; `mixture` has the weights, for the bounds of a detector.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _FOLLOW = 0.1
 # Share of a period's motion by which the positions of a repeated sample may differ from the expected ones.
 _ALIKE = 0.25
 
-# Periods off the grid, beyond which nobody can tell to which period a stamp belongs.
+# Periods off the grid beyond which the period of a stamp is ambiguous.
 _AMBIGUOUS = 0.38
 
 
@@ -142,7 +141,7 @@ class MotionWindow:
 
     @property
     def mixture(self) -> Array | None:
-        """Row i says of which real samples the i-th of `positions` is made (length, length).
+        """Weights of the real samples in each of `positions`, row by row (length, length).
 
         None where every row is a real sample. The row of a sample that is too old to be seen is not complete.
         """
@@ -195,7 +194,7 @@ class MotionWindow:
         broken = None
         np.add(position, self._turns, out=self._newest)
         np.subtract(self._newest, self._rows.newest, out=self._delta)
-        # One number tells that nothing is NaN, that something moved, and that nothing made a whole turn.
+        # One number shows that nothing is NaN, that something moved, and that nothing made a whole turn.
         if not 0.0 < float(self._delta.dot(self._delta)) < 9.0:
             broken = ~(np.abs(position) < _LARGEST_POSITION)
             if not self._settle_odd_sample(broken):
@@ -267,14 +266,14 @@ class MotionWindow:
         self._repeats = 0
 
     def _was_moving(self) -> bool:
-        """Tell whether some joint moved too fast before to repeat a value now."""
+        """Return whether some joint moved too fast before to repeat a value now."""
         if self._alone:
             return self._moved_across_gap
         step = self._rows.rows[-1] - self._rows.rows[-1 - self._last_steps]
         return bool((np.abs(step) > self._moving_step).any())
 
     def _repeats_a_lost_one(self, steps: int) -> bool:
-        """Tell whether the newest sample behind a gap has the positions of one that was lost: all joints lag alike."""
+        """Return whether the newest sample behind a gap has the positions of a lost one: all joints lag alike."""
         distance = self._last_steps
         if not distance or self._empty:
             return False
@@ -288,7 +287,7 @@ class MotionWindow:
         return bool(lags.all() and (np.abs(travelled - steps * pace) > slack).any())
 
     def _follow(self, deviation: float) -> bool:
-        """Let the grid follow the stamps; tells whether the newest one fits no period."""
+        """Let the grid follow the stamps; returns whether the newest one fits no period."""
         if not self._irregular and abs(deviation) <= GRID_TOLERANCE:
             return False
         off = self._phase + deviation

@@ -25,7 +25,7 @@ LOWEST, HIGHEST = 10.0, 55.0
 """Natural frequencies of joints that ring, Hz."""
 
 NAME = "ringing"
-"""Detector of the hits that only this test could tell from ringing."""
+"""Name of the detector in events for hits that only this test separates from ringing."""
 
 LIMIT = 4.0
 """Root mean square of the joints' slopes over their standard errors that is a hit."""
@@ -138,7 +138,7 @@ class RingingTest:
         return self._event(sample.time, self._ages[best] * self._period, slopes[best], residual, float(level[best]))
 
     def explains(self, event: ImpactEvent) -> bool:
-        """Tell whether an event of a detector at the newest sample, which is no hit, is only ringing; count it if so.
+        """Return whether an event of a detector at the newest sample is only ringing, not a hit; count it if so.
 
         Just after a hit that this test found, the detector sees the same hit.
         """
@@ -247,7 +247,7 @@ class RingingTest:
         return swing + parabola.T @ parabola + _MODEL_NOISE**2 * np.eye(self._length)
 
     def _fits_of(self, covariance: Array) -> tuple[_Fit, ...]:
-        """Of ramps by all samples, by those without each of the newest ones, and of these samples' errors."""
+        """Fits of ramps by all samples, by those without each of the newest ones, and of these samples' errors."""
         count = len(covariance)
         ramps = self._period * np.maximum(np.arange(1.0 - count, 1.0)[:, None] + self._ages, 0.0)
         share = float(np.mean(self._noise**2)) / _AMPLITUDE**2

@@ -13,7 +13,7 @@ FASTEST, LEAST_STEP = 12.0, 0.02
 """Speed that no joint reaches, rad/s, and the step beyond what it allows that is no noise of a stamp, rad."""
 
 MOST_TRACKS = 8
-"""Publishers that are told apart; positions with more are no arm's."""
+"""Largest number of publishers that are separated; positions with more are no arm's."""
 
 MOST_WRONG = 3
 """Messages in a row that are single wrong values when they come once."""

@@ -29,7 +29,7 @@ from impact_aware.robot import RobotModel
 
 TUNABLE = ("adaptive_window", "acceleration", "torque_residual", "momentum_observer")
 SHORTEST = 10.0
-"""Shortest recording that says anything about rates, s."""
+"""Shortest recording from which rates are estimated, s."""
 LEAST_VARIATION = 2.0
 """Variation of the acceleration that is always allowed, rad/s^2."""
 SCREENED = 256

@@ -1,4 +1,4 @@
-"""From plain numbers to a detector with everything that asks about its impacts."""
+"""Build a detector with the tests of its events from plain numbers."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class WatchSettings:
         encoder_resolution: rad.
         position_noise: Standard deviation beside the steps, rad.
         refractory_time: Time after an impact in which no other is reported, s.
-        expectation: Tell whether impacts were predicted.
-        bounce: Tell when contact is lost; needs the robot.
-        completion: Tell when a sequence of impacts is over.
+        expectation: Compare impacts with predictions.
+        bounce: Detect the loss of contact; needs the robot.
+        completion: Detect the end of a sequence of impacts.
         expected_contacts: Impacts that make it complete.
         completion_longest: Time after the first impact at which the sequence counts as over in any case, s.
     """
@@ -65,7 +65,7 @@ def make_watch(
     robot: RobotModel | None = None,
     tuning: Mapping[str, Any] | None = None,
 ) -> ImpactWatch:
-    """Build the detector and what asks about its impacts.
+    """Build the detector with the tests of its events.
 
     Args:
         joint_count: Number of joints n.

@@ -1,6 +1,6 @@
 """The frame of a detector that watches a window of motion: intake, refractory time, and the event made of a find.
 
-A detector on this frame only says in `_examine` whether the newest sample shows an impact. The refined time and the
+A detector on this frame only decides in `_examine` whether the newest sample shows an impact. The refined time and the
 velocities before and after always come from the positions, whatever signal the detector itself looks at.
 """
 
@@ -221,7 +221,7 @@ class WindowedDetector(ImpactDetector):
 
     @abstractmethod
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
-        """Judge the newest sample, which is in the window already, `steps` periods after the one before.
+        """Test the newest sample, which is in the window already, `steps` periods after the one before.
 
         Sets `level` as well.
         """
@@ -233,7 +233,7 @@ class WindowedDetector(ImpactDetector):
         """Drop whatever is remembered beside the window."""
 
     def acknowledge(self) -> None:
-        """Take note of an impact that somebody else found at the newest sample: the refractory time begins."""
+        """Take note of an impact detected elsewhere at the newest sample: the refractory time begins."""
         self._last_event = self._gap.last_event = self._window.time
         self._window.restart_joints(np.ones(self.joint_count, dtype=bool), 1)
         self._forget()

@@ -186,7 +186,7 @@ def _take_event(
 ) -> None:
     """Predict what an event of an arm does and notify the controller, where it is one of the impacts to come.
 
-    What the touch of an arm does that comes too late for the interim mode is foretold, too, and acted upon by nobody.
+    The touch of an arm that comes too late for the interim mode is predicted too, but has no effect on control.
     """
     acts = session.mode in (Mode.ANTE, Mode.INTERIM)
     foretold = acts or (session.mode is Mode.POST and not predictor.has_touched(arm))

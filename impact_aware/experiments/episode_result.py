@@ -126,7 +126,7 @@ class EpisodeResult:
     def prediction_error(self) -> float:
         """Norm of predicted minus true joint velocity after, over the norm of the true jump.
 
-        Of the first arm that hits and of those that hit with it; NaN without impact or prediction.
+        Arms: the first one that hits and those that hit with it. NaN without impact or prediction.
         """
         first = self.first_impact
         if first is None or not self.predictions:
@@ -155,7 +155,7 @@ class EpisodeResult:
     def object_velocity_predicted(self) -> Array:
         """What was predicted for then, with what the object's weight adds: (2, 3), as used and computed directly, m/s.
 
-        Of the last prediction that was for an impact until that last hit, or else of the first of all; NaN without one.
+        Taken from the last prediction for an impact until that last hit, or else the first one; NaN without one.
         """
         if not len(self.object_velocities):
             return np.full((2, 3), np.nan)
@@ -173,7 +173,7 @@ class EpisodeResult:
 
     @property
     def _last_first_hit(self) -> ImpactTruth | None:
-        """Of the arms' first hits of the object the last one; None when an arm never hits it."""
+        """Last of the arms' first hits of the object; None when an arm never hits it."""
         hits = self._first_hits
         return max(hits, key=lambda impact: impact.time) if hits and len(hits) == len(self.task.arms) else None
 

@@ -188,7 +188,7 @@ def _turn(
     series: Series,
     step: float,
 ) -> tuple[_Path, bool, _Phase, bool]:
-    """Go on from `path` by `step` along the series in units of `scale`; the flag tells that the impact ends there."""
+    """Continue from `path` by `step` along the series in units of `scale`; the flag marks the end of the impact."""
     curve = path, series, scale
     end, rises = _along(contact, curve, step), _count(contact, path, _NEWTON)[1] > 0.0
     if (_count(contact, end, _NEWTON)[1] > 0.0) != rises:

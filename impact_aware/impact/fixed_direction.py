@@ -2,8 +2,8 @@
 
 The paper fixes the friction's direction before the impact and its size at mu times the normal impulse, which is right
 while the contact keeps sliding that way. Where that much friction would drive the contact backwards, it is not friction
-any more, so the map then asks, in this order: does an impulse inside the cone stop the contact (`stick`)? If not, how
-much friction along the same line brings the slip along it to rest, at most mu either way (`slide`)?
+any more. The map then tests first whether an impulse inside the cone stops the contact (`stick`). If not, it computes
+the friction along the same line that brings the slip along it to rest, at most mu either way (`slide`).
 """
 
 from __future__ import annotations

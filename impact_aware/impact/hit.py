@@ -71,7 +71,7 @@ class HitPrediction(NamedTuple):
 
     @property
     def object_twist_before(self) -> Array | None:
-        """Of the object (6,), linear first, m/s and rad/s; None for a fixed surface."""
+        """Twist of the object (6,) before, linear first, m/s and rad/s; None for a fixed surface."""
         return None if self.obstacle is None else self.obstacle.twist
 
 

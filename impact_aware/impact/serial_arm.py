@@ -36,7 +36,7 @@ def arm_constants(robot: RobotModel, inertia: str) -> Array:
     armature = robot.variant(inertia)[0].armature
     known = _known.setdefault(robot, {})
     constants = known.get(inertia)
-    # Whoever changes the model's armature changes the arm.
+    # The model's armature can be changed by its user, and the constants with it.
     if constants is None or constants[:, MOTOR].tolist() != armature.tolist():
         constants = known[inertia] = frozen(_constants(robot, armature))
     return constants

@@ -218,7 +218,7 @@ def _first_of_each(contacts: Sequence[BodyContact], jacobian: Array, gaps: Array
 
 
 def _groups(delassus: Array, kept: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Those contacts together that act on each other, through whatever is between them: connected blocks."""
+    """Return the groups of contacts that act on each other, directly or through others: connected blocks."""
     count = len(delassus) // 3
     blocks = np.abs(delassus).reshape(count, 3, count, 3).max(axis=(1, 3))[np.ix_(kept, kept)]
     own = np.sqrt(np.diag(blocks))

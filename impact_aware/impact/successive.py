@@ -191,7 +191,7 @@ def first_touch(gaps: Array, closing: Array) -> float:
 
 
 def _solution(delassus: Array, velocity: Array, friction: Array, search: bool) -> ConeSolution:
-    """Of the contacts that touch, of which there may be none."""
+    """Solve for the contacts that touch, if any."""
     if not len(friction):
         return ConeSolution(np.zeros(0), 0, False, 0.0, 0)
     return solve_cone_complementarity(delassus, velocity, friction, search=search)
@@ -202,8 +202,8 @@ def _next_touch(
 ) -> tuple[float, int]:
     """When the next contact that does not touch does, s, and which; infinite and -1 when the impact is over before.
 
-    Those that touch do not close again as long as no other one does: their velocities tend to one that does not
-    approach, from one side.
+    Touching contacts do not close again as long as no other contact does: their velocities converge from one side to
+    one that does not approach.
     """
     first, closed = math.inf, -1
     for k in open_ones.tolist():

@@ -37,7 +37,7 @@ _SMALL, _LARGE = 1e-6, 1e-3
 _SPREAD, _DRAWN = 3.0, 64
 _SYMMETRIC = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
 LARGEST_VARIANCE = 1e12
-"""Of the square of each quantity's unit; all of them have standard deviations far below."""
+"""Largest variance, in the square of each quantity's unit; real standard deviations are far below."""
 
 # Where the packed six stand in the whole matrix.
 _SYMMETRIC_ROWS = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
@@ -245,7 +245,7 @@ def _way_in(
 ) -> tuple[Array, Array]:
     """Derivatives in the 3 n + 8 inputs of the contact quantities (17 rows) and of dq + response @ impulse (n).
 
-    Those that take differences are left at zero where the input is not `doubted`.
+    Derivatives by finite differences are left at zero where the input is not `doubted`.
     """
     n = robot.n
     into_contact, into_velocity = np.zeros((17, 3 * n + 8)), np.zeros((n, 3 * n + 8))

@@ -10,7 +10,7 @@ from impact_aware.markers.marker import Marker
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """What to tell a viewer.
+    """Changes of the shown markers.
 
     Attributes:
         add: Markers that are new or replace one of the same name.
@@ -21,7 +21,7 @@ class Changes:
     delete: tuple[tuple[str, str, int], ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is anything to tell."""
+        """Return whether there is any change."""
         return bool(self.add or self.delete)
 
 
@@ -51,7 +51,7 @@ class MarkerBoard:
         return tuple(marker for group in self._groups for marker in self._alive(group, now).values())
 
     def namespaces(self, now: float) -> set[str]:
-        """Of all that is shown."""
+        """Return the namespaces of all shown markers."""
         return {marker.namespace for marker in self.everything(now)}
 
     def clear(self) -> None:

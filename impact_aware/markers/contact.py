@@ -19,7 +19,7 @@ PATCH = 0.12
 """Edge of the drawn part of the surface, m."""
 
 CONE_HEIGHT = 0.09
-"""Of the drawn friction cone, m."""
+"""Height of the drawn friction cone, m."""
 
 CONE_SIDES = 24
 
@@ -27,7 +27,7 @@ ARROW_SPACING = 0.02
 """Between the feet of the arrows before, predicted after and as observed, m."""
 
 BESIDE, BELOW = (0.10, 0.32, 0.12), (0.12, 0.24, -0.1)
-"""Of the first line of words from the contact point, m: away from the base, along the normal, and up."""
+"""Offset of the first line of text from the contact point, m: away from the base, along the normal, and up."""
 
 ROOM = 0.25
 """Height of a contact above the base from which on there is room for its words below it, m."""

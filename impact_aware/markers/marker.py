@@ -43,7 +43,7 @@ class Marker:
         scale: (3,) m. Cube and sphere: the edges, the diameters. Arrow: diameter of its shaft, of its head, length of
             its head. Lines: the width first. Text: its height last.
         points: (m, 3) Ends of an arrow, of lines, or corners of triangles, m.
-        text: What a text says.
+        text: Content of a text.
         lifetime: How long it stays, s; 0 until it is replaced.
     """
 

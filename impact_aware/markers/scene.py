@@ -53,7 +53,7 @@ class SceneMarkers:
             style: Lengths and times.
             arm: Name of the arm: the first part of its namespaces, and its part of a field of several arms.
             robot: For velocities of the contact point from joint velocities; without it, less is drawn.
-            shape: Of the object, until a field tells it.
+            shape: Shape of the object, until a field gives it.
             frame_prefix: Put before the arm's own frames, as `robot_state_publisher` does with its `frame_prefix`.
         """
         self._style = style or MarkerStyle()
@@ -209,7 +209,7 @@ class SceneMarkers:
         if field is None:
             return []
         own = [number for number, arm in enumerate(field.arms) if arm.arm == self.arm]
-        # Where nobody has this name, the field is drawn for all of its arms.
+        # Where no arm has this name, the field is drawn for all of its arms.
         arms = own or list(range(len(field.arms)))
         markers: list[Marker] = []
         for arm in arms:

@@ -1,4 +1,4 @@
-"""How the scene looks: one colour per meaning, lengths of arrows, what the legend says."""
+"""Style of the scene: one colour per meaning, lengths of arrows, text of the legend."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from impact_aware.markers.marker import Color
 
-# Colours of Okabe and Ito, which people with any kind of colour vision tell apart.
+# Colours of Okabe and Ito, distinct for any kind of colour vision.
 BEFORE: Color = (0.00, 0.45, 0.70, 1.0)
 PREDICTED: Color = (0.84, 0.37, 0.00, 1.0)
 ESTIMATED: Color = (0.00, 0.62, 0.45, 1.0)
@@ -26,7 +26,7 @@ POST_FIELD: Color = (0.90, 0.62, 0.00, 0.9)
 TEXT: Color = (0.15, 0.15, 0.15, 1.0)
 
 BACKGROUND = (245 / 255, 245 / 255, 245 / 255)
-"""Of the shipped RViz views."""
+"""Background of the shipped RViz views, red, green, blue."""
 
 LUMINANCE = 0.16
 """Most that a text has, WCAG 2.1: a contrast of 4.5 to the background and a little more."""

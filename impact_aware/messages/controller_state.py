@@ -18,7 +18,7 @@ REASONS: dict[SafeReason | None, int] = {None: 0, **{reason: number for number, 
 
 
 class NamedArm(Protocol):
-    """What a message says of an arm."""
+    """Part of a message about one arm."""
 
     @property
     def name(self) -> str:

@@ -39,7 +39,7 @@ def event_to_message(
     expected: bool | None = None,
     cause: str = "",
 ) -> Any:
-    """An impact found by a detector; `expected` says what it means, None while that is not known."""
+    """Return the message of a detected impact; `expected` gives its meaning, None while that is not known."""
     message = _new(types, CONTACT_MADE, event.time, event.time_detected, event.time_std, sequence, arm, frame)
     message.detector = event.detector
     message.meaning = MEANINGS[expected]
@@ -97,7 +97,7 @@ def completion_to_message(
     """A sequence of impacts that is over."""
     message = _new(types, CONTACT_COMPLETE, completion.time, completion.time, math.nan, sequence, arm, frame)
     message.detector = "completion"
-    # After a timeout nothing says that the arm is calm.
+    # After a timeout there is no evidence that the arm is calm.
     message.confidence = 1.0 if completion.reason == "settled" else 0.0
     return message
 

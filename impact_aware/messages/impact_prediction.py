@@ -104,7 +104,7 @@ def _contact_to_message(contact: ContactImpulse, types: MessageTypes) -> Any:
 
 
 def impact_from_message(message: Any) -> Impact:
-    """Message to library, as it is; whether it makes sense says `Impact.plausible`.
+    """Convert a message to an impact without a check of its values; `Impact.plausible` checks them.
 
     A covariance or an estimate with another number of values than the joints need is left out.
     """
@@ -210,7 +210,7 @@ def predicted_impact(
 
 
 def expected_jump(impact: Impact, order: JointOrder) -> ExpectedJump | None:
-    """The jump that a prediction is about, in that joint order; None where it says nothing of use."""
+    """Return the predicted jump in that joint order; None where the prediction has no usable one."""
     count = len(order.joint_names)
     before, after = np.zeros(count), np.zeros(count)
     if not impact.valid or not order.locate(impact.joint_names):

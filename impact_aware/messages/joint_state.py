@@ -95,7 +95,7 @@ class JointStateLayout:
 
 
 def name_count(serialized: bytes) -> int:
-    """How many names a serialized message says it has, before it is read; 0 where that can't be seen."""
+    """Return the number of names of a serialized message without reading them; 0 where that is not possible."""
     if serialized[:2] != _LITTLE_ENDIAN or len(serialized) < _STAMP.stop + 8:
         return 0
     number = struct.Struct("<I").unpack_from

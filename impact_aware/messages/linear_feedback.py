@@ -2,7 +2,7 @@
 
 linear_feedback_controller 4.0.3 (src/lf_controller.cpp) applies feedforward + feedback_gain [q_d - q; dq_d - dq] with
 the state of the message's joint_state as the desired one, joints by their place, not by name. It keeps the last message
-for ever, and takes gravity out itself where its parameter `remove_gravity_compensation_effort` says so: torques are
+for ever, and subtracts gravity itself where its parameter `remove_gravity_compensation_effort` is set: torques are
 whole ones here as in a LocalLaw.
 """
 

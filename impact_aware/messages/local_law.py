@@ -36,7 +36,7 @@ def law_to_message(law: LocalLaw, types: MessageTypes, *, frame: str) -> Any:
 
 
 def law_from_message(message: Any) -> LocalLaw:
-    """The law that a message tells.
+    """Convert a message to a law.
 
     Raises:
         InvalidInputError: Numbers that make no law, by name.

@@ -42,7 +42,7 @@ class ObjectPose:
     velocity: Array = field(default_factory=lambda: np.zeros(3))
 
     def seen_from(self, base: str, placement: pin.SE3) -> ObjectPose:
-        """The same in the frame `base`, in which this one's frame has the pose `placement`."""
+        """Return the pose in the frame `base`, in which its present frame has the pose `placement`."""
         covariance = self.covariance
         if covariance is not None:
             turn = np.kron(np.eye(2), placement.rotation)
@@ -69,8 +69,8 @@ def object_pose(message: Any) -> ObjectPose:
 def detected_object(message: Any, wanted: str = "") -> ObjectPose | None:
     """The wanted object in a Detection3DArray; None where it was not detected.
 
-    Of a box it is the centre and the axes, else the pose of the likeliest hypothesis; a detection without a frame is in
-    that of the array.
+    A detected box gives its centre and axes, any other detection the pose of the likeliest hypothesis. A detection
+    without a frame is in the frame of the array.
 
     Args:
         message: The detections.
@@ -97,7 +97,7 @@ def detected_object(message: Any, wanted: str = "") -> ObjectPose | None:
 
 
 def _hypotheses(detection: Any, wanted: str) -> list[Any] | None:
-    """What a detection says of the wanted object; None where it is another one."""
+    """Return a detection's hypotheses of the wanted object; None where it is another one."""
     results = list(detection.results)
     if not wanted or detection.id == wanted:
         return results

@@ -41,5 +41,5 @@ def serialized_stamp(data: bytes) -> tuple[int, int]:
     """
     if len(data) < STAMP_OFFSET + STAMP.size:
         raise struct.error(f"{len(data)} bytes hold no header")
-    # The second byte of the encapsulation tells the byte order.
+    # The second byte of the encapsulation gives the byte order.
     return struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, STAMP_OFFSET)

@@ -42,7 +42,7 @@ def _from_transforms(bag: Bag, arms: Sequence[str]) -> dict[str, pin.SE3]:
 
 
 def _from_field(reference: ReferenceField, arms: Sequence[str]) -> dict[str, pin.SE3]:
-    """Those for which the field was made, as far as it says so."""
+    """Return the bases for which the field was made, as far as it has them."""
     bases = {own.arm: base_of(own) for own in reference.arms if own.arm in arms}
     return {name: base for name, base in bases.items() if base is not None}
 

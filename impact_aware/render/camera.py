@@ -76,7 +76,7 @@ class Camera:
         return np.stack([x, y, inverse], axis=-1)
 
     def fitted(self, points: Array, width: int, height: int, share: float = 0.94) -> Camera:
-        """The same direction, moved and zoomed until points (m, 3) fill `share` of the picture."""
+        """Return a camera of this direction, moved and zoomed until points (m, 3) fill `share` of the picture."""
         camera = self
         for _ in range(12):
             pixels = camera.project(points, width, height)

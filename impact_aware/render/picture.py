@@ -38,10 +38,10 @@ FLOOR_STRONG = (0.68, 0.68, 0.68, 1.0)
 AXES = (("x", (0.75, 0.1, 0.1)), ("y", (0.1, 0.5, 0.1)), ("z", (0.1, 0.2, 0.7)))
 DPI = 100
 SIZE = (13.0, 8.0)
-"""Of the figure, inches."""
+"""Size of the figure, inches."""
 
 CLOSE_RADIUS = 0.19
-"""Of what the near view shows, m."""
+"""Radius of the region that the near view shows, m."""
 
 SEEN_THROUGH = ("velocity_before", "velocity_after", "velocity_estimated", "impulse", "contact", "normal")
 """What must be seen even behind something."""

@@ -1,4 +1,4 @@
-"""Which robot a recording is of: the profile asked for, its own description, or the profile that has its joints."""
+"""Robot of a recording: the requested profile, the recorded description, or the profile that has its joints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def recorded_robot(
         bag: An open recording.
         arm: Namespace of the arm.
         joint_names: Joints that the recording has.
-        profile: Profile asked for.
+        profile: Requested profile.
 
     Raises:
         ImpactAwareError: `profile` can't be loaded, or its joints are not those of the recording.

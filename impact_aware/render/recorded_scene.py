@@ -47,7 +47,7 @@ class RecordedArm:
     Attributes:
         name: Its namespace; empty when there is only one.
         scene: The markers.
-        robot: Its model, or None when nothing tells which robot it is.
+        robot: Its model, or None when the robot is not known.
         shape: Its links.
         q: (n,) Configuration in the model's order, rad, or None.
         base: Where its base stands in the frame of the picture.
@@ -88,7 +88,7 @@ def read_scene(
     Args:
         bag: An open recording.
         time: s, as in the stamps, or since the first of them; the first impact when None.
-        robot: Profile of the robot (of both); when None, what the recording says.
+        robot: Profile of the robot (of both); when None, that of the recording.
         style: Lengths and times of the markers.
 
     Raises:
@@ -206,7 +206,7 @@ def _read_arm(
     names, q = _configuration(bag, topic, time)
     robot, shape = recorded_robot(bag, name, names, profile)
     scene = SceneMarkers(style, arm=name, robot=robot)
-    # The field goes first, as it tells the size of the object.
+    # The field goes first, as it has the size of the object.
     field = _field(bag, name, time)
     if field is not None:
         scene.add_field(field, time)

@@ -14,7 +14,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.robot.link_shapes import link_bodies
 
 ROD_RADIUS = 0.035
-"""Of a link whose shape is not known, m."""
+"""Radius of a link whose shape is not known, m."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ def arm_of_urdf(urdf: Path | str, otherwise: str, *, joint_names: tuple[str, ...
 
     Args:
         urdf: The file, or its text as on `robot_description`.
-        otherwise: What the note says of the way to have them after all.
+        otherwise: Remedy, for the note.
         joint_names: Joints of the arm; those that `arm_joints` finds when empty.
         **known: What else `RobotModel.from_urdf` takes by name, and whose errors are raised.
     """

@@ -245,9 +245,9 @@ class RobotModel:
         return robot
 
     def tilted(self, rotation: ArrayLike) -> RobotModel:
-        """The same arm on a base of this rotation (3, 3) in a frame whose z axis points up: gravity in base axes.
+        """Return the arm on a base of this rotation (3, 3) in a frame whose z axis points up: gravity in base axes.
 
-        It is this very arm where gravity stays what it is, as on a base that is rotated about the vertical.
+        Returns this object where gravity is unchanged, as on a base that is rotated about the vertical.
         """
         pull = float(np.linalg.norm(self.model.gravity.linear))
         gravity = np.asarray(rotation, dtype=float).T @ np.array([0.0, 0.0, -pull])
@@ -260,7 +260,7 @@ class RobotModel:
         return arm
 
     def prefixed(self, prefix: str) -> RobotModel:
-        """The same arm whose joints and base frame are called so with this before their names, such as `left_`."""
+        """Return the arm with this prefix, such as `left_`, before the names of its joints and its base frame."""
         if not prefix:
             return self
         arm = copy.copy(self)
@@ -311,7 +311,7 @@ class RobotModel:
 
         Raises:
             UnknownNameError: Not one of `INERTIA_CHOICES`.
-            InvalidInputError: M+B_rho asked for a robot whose B_rho is unknown.
+            InvalidInputError: M+B_rho of a robot whose B_rho is unknown.
         """
         memory = self._local.__dict__
         data = memory.get(inertia)
@@ -324,7 +324,7 @@ class RobotModel:
         return self._variants[inertia], data
 
     def known_inertia(self, inertia: str) -> str:
-        """The chosen inertia by its honest name: M + B_theta with a B_theta that nobody knows, all zeros, is M."""
+        """Return the name of the inertia in use: M + B_theta with an unknown B_theta, all zeros, is M."""
         return "M" if inertia == "M+B_theta" and not any(self.apparent_motor_inertia.tolist()) else inertia
 
     def mass_matrix(self, q: Array, inertia: str = "M+B_theta") -> Array:

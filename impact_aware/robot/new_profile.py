@@ -1,4 +1,4 @@
-"""A minimal profile for an arm of which there is only a URDF, with what is not known said in comments."""
+"""A minimal profile for an arm with only a URDF; comments mark what is not known."""
 
 from __future__ import annotations
 

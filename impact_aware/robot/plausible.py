@@ -48,7 +48,7 @@ def implausible_inertias(text: str, links: Container[str] | None = None) -> tupl
     """One sentence per link of a URDF whose mass and inertia no rigid body has, or whose size no arm has.
 
     Principal moments are positive and none is larger than the other two together; the radius of gyration is within the
-    link, whose size is judged by where its centre of mass and the joints on it are.
+    link, whose size is estimated from the positions of its centre of mass and of the joints on it.
 
     Args:
         text: A URDF that `urdf_tree` accepts.
@@ -117,7 +117,7 @@ def implausible_position(robot: RobotModel, q: Array) -> Array:
 
 def implausible_speed(robot: RobotModel, dq: Array) -> Array:
     """Which velocities (..., n), rad/s, are more than `SPEED_FACTOR` times the URDF's limit, as booleans."""
-    # A URDF without a limit says 0.
+    # 0 is a URDF without a limit.
     limit = robot.limits.velocity
     return np.asarray((np.abs(dq) > SPEED_FACTOR * limit) & (limit > 0.0))
 

@@ -97,7 +97,7 @@ RANGES = {
     "safety.impact_overrun": Range(0.0, 1.0, "m", open_below=True),
     "safety.impact_lead": Range(0.0, 1.0, "m", open_below=True),
 }
-"""Of every number of a profile."""
+"""Range of every number of a profile."""
 
 
 @dataclass(frozen=True)

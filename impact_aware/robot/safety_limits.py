@@ -1,4 +1,4 @@
-"""What an arm must never be asked for, nor be seen doing: figures of the safety envelope and of the impact check."""
+"""Limits on an arm's commands and measured motion: figures of the safety envelope and of the impact check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VELOCITY_MARGIN = 1.1
 DEFAULTS = {
     "tool_speed": 1.7, "contact_force": 140.0, "impact_energy": 2.5, "impact_overrun": 0.1, "impact_lead": 0.1,
 }  # fmt: skip
-"""Limits that no URDF says: m/s, N, J, m."""
+"""Limits that no URDF has: m/s, N, J, m."""
 
 DECELERATION = 15.0
 """Default `braking_deceleration`, rad/s^2."""
@@ -97,7 +97,7 @@ class SafetyLimits:
 
     @classmethod
     def of(cls, robot: RobotModel, **changes: Any) -> SafetyLimits:
-        """Limits of a robot: what its profile says under `safety`, what is not said there from the URDF or by default.
+        """Limits of a robot: from `safety` in its profile, and otherwise from the URDF or by default.
 
         Args:
             robot: The arm.

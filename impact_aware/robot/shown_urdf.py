@@ -13,7 +13,7 @@ from impact_aware.resources import read_text
 from impact_aware.robot.profile import RobotProfile, Tool
 
 TOOL_COLOR = "0.25 0.25 0.28 1"
-"""Of the tip or pad that touches, red, green, blue, opacity."""
+"""Colour of the tip or pad that touches, red, green, blue, opacity."""
 
 _MOTION = ("axis", "limit", "mimic", "dynamics", "calibration", "safety_controller")
 

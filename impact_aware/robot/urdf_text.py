@@ -2,7 +2,7 @@
 
 The parsers of XML, URDF and Pinocchio recurse along the chain of links and along nested elements, and take time that
 grows with the square of the links: 8000 in a row end the process. The parser of URDF leaves a link without inertia or
-shape when it can't read a number of it, so numbers are read here first, and handed on as they were read.
+shape when it can't read a number of it, so numbers are read here first, and written back as they were read.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def build_model(text: str) -> pin.Model:
         joint.set("type", "revolute")
         limit = joint.find("limit")
         if limit is None:
-            # Neither effort nor velocity is said: zero, as where a continuous joint has none.
+            # Without effort and velocity both are zero, as where a continuous joint has none.
             limit = SubElement(joint, "limit", effort="0", velocity="0")
         limit.set("lower", "-1")
         limit.set("upper", "1")
@@ -262,7 +262,7 @@ def model_on_base(model: pin.Model, base_frame: str) -> tuple[pin.Model, pin.SE3
 
 
 def try_foreign_urdf(text: str) -> None:
-    """Parse a text that somebody else wrote in a process of its own, where a crash or a minute costs nothing.
+    """Parse a text of unknown origin in a process of its own, where a crash or a minute costs nothing.
 
     Raises:
         InvalidInputError: `urdf_tree` refuses it.

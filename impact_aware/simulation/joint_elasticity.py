@@ -19,7 +19,7 @@ from impact_aware.robot import RobotModel
 Numbers = TypeVar("Numbers", float, Array)
 
 STIFFNESS = 1e4
-"""Of every flexible joint, N m/rad: the order of magnitude of Rey Arias 2024, section III."""
+"""Stiffness of every flexible joint, N m/rad: the order of magnitude of Rey Arias 2024, section III."""
 
 SUBSTEPS = 8
 """Physics steps per ms with flexible joints away from impacts, at least: 25 in a period of a joint at 300 Hz."""
@@ -28,7 +28,7 @@ STABLE_STEP = 1.5
 """Longest physics step away from impacts, in times in which a flexible joint's damping stops its link; 2 diverges."""
 
 TORQUE_RATE = 4000.0
-"""Of the joints' torque loop, Hz: Rey Arias 2024, section III."""
+"""Rate of the joints' torque loop, Hz: Rey Arias 2024, section III."""
 
 CONTROL_PERIOD = 1e-3
 """Period of the high-level controller, s."""

@@ -19,7 +19,7 @@ CLOSE_TIME = 2.0
 """Longest time that the window may take to close, s."""
 
 LINK_RADIUS = 0.035
-"""Of the rods that stand for links, m."""
+"""Radius of the rods that represent links, m."""
 
 LINK, TIP = (0.85, 0.86, 0.88, 1.0), (0.2, 0.2, 0.22, 1.0)
 OBJECT, TABLE = (0.62, 0.42, 0.20, 1.0), (0.75, 0.77, 0.8, 1.0)
@@ -74,7 +74,7 @@ class SceneViewer:
         self._window.sync()
 
     def close(self) -> None:
-        """Close the window, and wait until nobody draws: a process that ends before crashes."""
+        """Close the window, and wait for the drawing threads: a process that ends before crashes."""
         self._window.close()
         for thread in self._drawing:
             thread.join(CLOSE_TIME)

@@ -203,7 +203,7 @@ _GEOMS: dict[str, tuple[mujoco.mjtGeom, Callable[[Array], list[float]]]] = {
     "cylinder": (mujoco.mjtGeom.mjGEOM_CYLINDER, lambda half: [half[0], half[2], 0.0]),
     "hull": (mujoco.mjtGeom.mjGEOM_MESH, lambda half: []),
 }
-"""Of each shape: what it is to MuJoCo, and the sizes that this wants of its half extents (3,), m."""
+"""Type of geometry in MuJoCo by shape, and its sizes from the half extents (3,), m."""
 
 
 def _let_collide(spec: mujoco.MjSpec, index: int, names: ArmNames, contact: ContactSettings) -> None:

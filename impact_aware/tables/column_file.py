@@ -33,7 +33,7 @@ from impact_aware.tables.text import BLANKS, MISSING, CellError, layout_of, read
 ARRAYS = (".npz", ".npy", ".h5", ".hdf5", ".mat")
 
 SUFFIXES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".parquet", *ARRAYS)
-"""Names of files that are tables; another one is read as CSV where a table is asked for."""
+"""Suffixes of tables; a file with another suffix is read as CSV where a table is expected."""
 
 KINDS = ".csv, .txt, .parquet, .npz, .npy, .h5, .mat"
 """Kinds of tables, for messages."""
@@ -128,7 +128,7 @@ class ColumnFile:
     def _find(self) -> dict[Name, int]:
         with open_arrays(self.path) as arrays:
             shapes = {name: np.shape(array) for name, array in arrays.items()}
-        # Some write joints in rows, one column per sample; a vector of times tells.
+        # Some write joints in rows, one column per sample; the length of a vector of times shows it.
         rows = recording_length([shape for shape in shapes.values() if len(shape) == 1])
         self._across = {name for name, shape in shapes.items() if lies_across(shape, rows)}
         width = {name: shape[0 if name in self._across else 1] for name, shape in shapes.items() if len(shape) == 2}
@@ -151,7 +151,7 @@ class ColumnFile:
                 yield {n: np.asarray(array[begin : begin + ROWS], dtype=np.float64) for n, array in full.items()}
 
     def _fault(self, names: Sequence[Name], expected: str) -> InvalidInputError | None:
-        """What the text of the file tells about the first row that can't be read, if it has a text."""
+        """Return an error for the first row of a text file that can't be read; None for other files."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""What the name of a column says: which quantity of which joint, measured or wanted, in what unit; or the time.
+"""Meaning of a column's name: which quantity of which joint, measured or desired, in what unit; or the time.
 
 Drivers and loggers name columns `actual_q_0`, `state.dq[3]`, `field.position2`, `AxisQMsr_1`, `q1 (deg)`,
 `/joint_states/elbow/velocity`. A name is split into words and numbers; columns that differ in nothing but a number, or
@@ -73,7 +73,7 @@ def words_of(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 
 def angle_unit(name: str) -> str:
-    """`deg` or `rad` where a name says it, `q1 (deg)`, `position_rad_3`; else an empty text."""
+    """Return `deg` or `rad` where a name has it, `q1 (deg)`, `position_rad_3`; else an empty text."""
     inner = re.search(r"[\[(]\s*([^\[\]()]*?)\s*[\])]\s*$", name)
     words = {inner[1].lower()} if inner else set()
     words |= {part.lower() for part in re.split(r"[^A-Za-z°/]+", name)}
@@ -90,7 +90,7 @@ def split_time_unit(name: str) -> tuple[str, str]:
 
 
 def time_column(widths: Mapping[Name, int]) -> Name | None:
-    """The column whose name says best that it holds the times of the rows; the first one of a table without names."""
+    """Return the column whose name fits the times of the rows best; the first one of a table without names."""
     ranks = {name: rank for name in widths if isinstance(name, str) and (rank := _time_rank(name)) is not None}
     return min(ranks, key=lambda name: ranks[name]) if ranks else 0 if 0 in widths else None
 
@@ -166,7 +166,7 @@ def listed(names: Iterable[str], most: int = 12) -> str:
 
 
 def unknown_joints(names: Iterable[str], kind: str) -> list[str]:
-    """Columns of a quantity of joints whose names nobody gave, `q_elbow` or `left 1 pos`; or of one joint alone."""
+    """Columns of a quantity for joints with unknown names, `q_elbow` or `left 1 pos`; or for one joint alone."""
     commands = kind == "command"
     words = (*QUANTITIES[kind], *QUANTITIES["tau"]) if commands else QUANTITIES[kind]
     own = [name for name in names if _is_wanted(name) == commands]

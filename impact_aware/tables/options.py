@@ -1,4 +1,4 @@
-"""What the user says about a table of joint states: its columns, clock and units."""
+"""Options for reading a table of joint states: its columns, clock and units."""
 
 from __future__ import annotations
 

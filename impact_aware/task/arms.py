@@ -260,7 +260,7 @@ def check_bases(arms: Sequence[Arm], references: Sequence[ArmReference]) -> None
 
 
 def check_names(arms: Sequence[Arm], names: Sequence[str]) -> None:
-    """Of several arms each must follow its own of a field's references, by `names`; a single one follows any.
+    """Check that each of several arms follows its own reference of a field, by `names`; a single one follows any.
 
     Raises:
         InvalidInputError: Another number of references, other names, or another order.
@@ -277,7 +277,7 @@ def arm_after_impact(
 ) -> ArmAfterImpact:
     """The tool's angular velocity, in the common frame, and the null-space joint's velocity just after an impact.
 
-    Nothing is known where the prediction is not finite or says what no impact leaves.
+    Nothing is known where the prediction is not finite or not plausible.
 
     Args:
         robot: The arm's model.

@@ -1,4 +1,4 @@
-"""Where TF has the base of an arm: taken once it is known to stand still, and held against what the task says."""
+"""Pose of an arm's base in TF: accepted once it stands still, and compared with the pose in the task."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class BaseWatch:
 
 
 def _mean(poses: list[pin.SE3]) -> pin.SE3:
-    """Of poses that are near each other."""
+    """Return the mean of poses that are near each other."""
     first = poses[0]
     turn = np.mean([pin.log3(first.rotation.T @ pose.rotation) for pose in poses], axis=0)
     return pin.SE3(first.rotation @ pin.exp3(turn), np.mean([pose.translation for pose in poses], axis=0))

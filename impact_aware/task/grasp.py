@@ -108,7 +108,7 @@ def predict_grasp_impact(
     tools = np.array([own.impact_position for own in field.arms])
     for index in hitting:
         tools[index] = tool_of(arms[task.arms[index].name]).translation
-    # An arm that does not hit now tells nothing of where the object is; averaged over those that do.
+    # An arm that does not hit now has no information on the object's position; average over those that do.
     position = field.object_position_from_tools(tools)
     position = field.object_position + (position - field.object_position) * (len(robots) / len(hitting))
     return _predict(task, robots, field, arms, position, hitting, inertia, times)
@@ -175,7 +175,7 @@ def _predict(
 
 
 def pad_time(task: Task, hitting: Sequence[int]) -> float:
-    """Of the softest pad of those that hit, s; 0 where all corners are taken to meet the object at once."""
+    """Time constant of the softest pad that hits, s; 0 where all corners are assumed to meet the object at once."""
     palms = [task.arms[index] for index in hitting]
     times = [own.pad_time_constant if any(own.pad_half_sizes) else 0.0 for own in palms]
     return max(times) if min(times) > 0.0 and task.object.restitution == 0.0 else 0.0

@@ -32,7 +32,7 @@ class GraspPostures:
     ) -> None:
         """Begin with the postures that have the tools at their impact positions.
 
-        `state_before` tells what an arm did before another one touched, where somebody knows.
+        `state_before` returns an arm's state before another arm touched, where it is known.
 
         Raises:
             InvalidInputError: A position out of reach.

@@ -34,7 +34,7 @@ from impact_aware.task.make_field import (
 from impact_aware.task.task import Task
 
 MAP_KIND = "object velocity over contact places"
-"""What a saved map says that it is of; written into files, so it stays."""
+"""Kind of a saved map; written into files, so it stays."""
 
 _OUTPUTS = ("object vx [m/s]", "object vy [m/s]", "object vz [m/s]")
 
@@ -153,7 +153,7 @@ def impact_planes(task: Task) -> list[list[int]]:
 def impact_coordinates(task: Task, tool_positions: Array) -> Array:
     """The impact state (2 arms,) of tools at (arms, 3): their coordinates along the axes of their impact planes, m.
 
-    Those are the object's axes, through the origin of the task's frame.
+    The axes are those of the object, through the origin of the task's frame.
     """
     along = np.asarray(tool_positions) @ task.object.turn
     return np.concatenate([tool[plane] for plane, tool in zip(impact_planes(task), along, strict=True)])

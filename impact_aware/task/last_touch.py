@@ -4,9 +4,9 @@ The object does not wait between the touches. Within some milliseconds the first
 about the vertical where it does not stand square to that palm; later that palm carries it along on its table. The
 impact of the last palm begins there.
 
-How the object is turned nobody says, and a degree is more than a millimetre at the corners of a palm. But both touches
-together tell how much room it takes between the palms: the more it is turned, the more, to either side. What is
-predicted is the mean over all turns, each weighed by how well it agrees with that room (docs/papers.md).
+The object's yaw is not known, and a degree is more than a millimetre at the corners of a palm. But both touches
+together measure the room that it takes between the palms, which grows with the yaw to either side. The prediction is
+the mean over all yaws, each weighted by how well it agrees with that room (docs/papers.md).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ TURNS = np.radians(np.arange(-3.0, 3.25, 0.5))
 """Turns of the object about the vertical that are tried, rad: every second one, and those between that may count."""
 
 TURN_SPREAD = 0.0175
-"""Standard deviation of how an object is turned from how it is said to stand, rad."""
+"""Standard deviation of an object's yaw about its stated orientation, rad."""
 
 ROOM_SPREAD = 2.5e-4
 """Standard deviation of the room between palms that touch within `GRASP_WINDOW`, m: half a millisecond of approach."""
 
 CARRIED_SPREAD = 1e-3
-"""The same where the first palm has carried the object for longer, which may lean, or have left it by a millimetre."""
+"""Standard deviation of the room after the first palm carried the object longer, m: it may lean, or be released."""
 
 COMPRESSION = 4.0
 """After how many time constants of its pad a palm's compression counts as over: a fiftieth of the speed is left."""
@@ -74,7 +74,7 @@ class Touches:
     """The first touches of a task's arms, and what the last one of them does, which is worked out once."""
 
     def __init__(self, state_before: StateBefore | None = None, *, weighed: bool = False) -> None:
-        """Nobody has touched yet; `weighed` as for `predict_last_touch`."""
+        """Begin without a touch; `weighed` as for `predict_last_touch`."""
         self._state_before, self._weighed = state_before, weighed
         self._first: dict[int, Touch] = {}
         self._found: LastTouch | None = None
@@ -85,7 +85,7 @@ class Touches:
         self._first.setdefault(arm, touch)
 
     def last_touch(self, task: Task, robots: Sequence[RobotModel], field: ReferenceField) -> LastTouch | None:
-        """What the last touch does; None before it, and where it can't be told or can't be true."""
+        """Return the effect of the last touch; None before it, and where it is not known or not plausible."""
         if self._computed or len(self._first) < len(robots):
             return self._found
         self._computed = True
@@ -109,9 +109,9 @@ class LastTouch(NamedTuple):
 
     Attributes:
         object_velocity: (3,) m/s.
-        fall: (3,) What the object's weight adds until then, m/s: no part of the impact. Zeros where it is not told.
-        turns: (t,) Those of `TURNS` that count, rad.
-        weights: (t,) Theirs, 1 together.
+        fall: (3,) Velocity that the object's weight adds until then, m/s: no part of the impact. Zeros where unknown.
+        turns: (t,) Yaws of `TURNS` with a weight, rad.
+        weights: (t,) Their weights, with sum 1.
     """
 
     object_velocity: Array
@@ -137,10 +137,10 @@ def predict_last_touch(
         field: Its reference field at the first touch (`ReferenceField.advanced`).
         touches: The first one of each arm.
         first_arm: The arm that touched first, just before the last touch; None where it is not known.
-        weighed: Whether `LastTouch.fall` is told.
+        weighed: Whether `LastTouch.fall` is computed.
 
     Returns:
-        None where it can't be told: tips or pads without a time constant, other numbers of arms, or touches more than
+        None where it is not known: tips or pads without a time constant, other numbers of arms, or touches more than
         `GRASP_WINDOW` apart where nothing is known of the first arm since.
     """
     if len(task.arms) != 2 or not task.lifts or pad_time(task, range(2)) == 0.0:

@@ -20,7 +20,7 @@ class ObjectTurn:
     """Mean orientation of an object over a recent window, up to the symmetries of its shape.
 
     Attributes:
-        shape: Of the object; a cube until somebody knows better.
+        shape: Shape of the object; a cube until it is known.
     """
 
     def __init__(self, up: ArrayLike = (0.0, 0.0, 1.0)) -> None:

@@ -22,13 +22,13 @@ MOST_POSES = 1000
 """Poses of a window that are looked at."""
 
 SHORTEST = 0.1
-"""Poses over less than this tell no speed, s."""
+"""Shortest time that poses span for an estimate of the speed, s."""
 
 SLOWEST, SIGNIFICANT = 0.01, 4.0
 """A slower object is at rest, m/s, and one whose speed is no more than so many of its standard errors."""
 
 FEWEST = 4
-"""Fewer poses tell no speed, nor that a jump was none."""
+"""Fewest poses for an estimate of the speed, or to reject a jump."""
 
 JUMP_WINDOW, JUMP_SHARE = 1.0, 0.05
 """More than one pose of this time, s, and more than this share of them that jumped: it is not known which are true."""
@@ -184,7 +184,7 @@ class ObjectWatch:
 
     @property
     def velocity(self) -> Array:
-        """(3,) With which the object moves, m/s: zeros where it is slower than `SLOWEST`, or than poses can tell."""
+        """(3,) Velocity of the object, m/s: zeros where it is below `SLOWEST`, or not significant in the poses."""
         fit = self._fit()
         return fit.velocity if fit is not None and fit.moves else np.zeros(3)
 
@@ -195,7 +195,7 @@ class ObjectWatch:
         return fit.place if fit is not None and fit.moves else self._seen[-1][1]
 
     def _bend(self) -> float:
-        """Acceleration in the last poses, m/s^2, less two standard deviations; 0 where it is not told."""
+        """Acceleration in the last poses, m/s^2, less two standard deviations; 0 where it is not known."""
         if len(self._seen) < FEWEST + 1:
             return 0.0
         times = np.array([time for time, _ in self._seen])
@@ -225,10 +225,10 @@ class ObjectWatch:
         return values
 
     def _fit(self) -> _Line | None:
-        """The line through the last poses; None when they don't tell one."""
+        """Return the line through the last poses; None when there are too few."""
         if len(self._seen) < FEWEST or self._seen[-1][0] - self._seen[0][0] < SHORTEST:
             return None
-        # Asked for several times between two poses.
+        # Called several times between two poses.
         if self._line is None:
             self._line = _line_through(self._seen)
         return self._line

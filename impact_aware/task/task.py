@@ -276,7 +276,7 @@ class Task:
         return any(arm.load_share > 0.0 for arm in self.arms)
 
     def with_impact_speed(self, speed: float) -> Task:
-        """The same task with every arm hitting at `speed`, m/s, in its own direction.
+        """Return the task with every arm hitting at `speed`, m/s, in its own direction.
 
         Raises:
             InvalidInputError: A speed that is not a finite number > 0.
@@ -289,7 +289,7 @@ class Task:
         return dataclasses.replace(self, arms=tuple(arms))
 
     def with_object(self, name: str) -> Task:
-        """The same task with another of its objects, which stands on the same table and goes as far.
+        """Return the task with another of its objects, which stands on the same table and is pushed as far.
 
         Raises:
             UnknownNameError: No such object.

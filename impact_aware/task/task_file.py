@@ -110,7 +110,7 @@ def task_yaml(task: Task, entries: Sequence[str] = ()) -> str:
 
 
 def _object_entries(thing: TaskObject) -> dict[str, Any]:
-    """Of an object, without the sizes of other shapes than its own."""
+    """Return an object's entries without the sizes of other shapes."""
     return {key: value for key, value in _entries_of(thing).items() if key not in _SIZES or key in _sizes(thing.shape)}
 
 

@@ -96,7 +96,7 @@ class TaskObject:
         return rotation_from_rpy(self.orientation_rpy)
 
     def placed(self, pose: pin.SE3) -> TaskObject:
-        """The same object with this pose in the task's frame."""
+        """Return the object with this pose in the task's frame."""
         x, y, z = pose.translation.tolist()
         roll, pitch, yaw = pin.rpy.matrixToRpy(np.asfortranarray(pose.rotation)).tolist()
         return dataclasses.replace(self, position=(x, y, z), orientation_rpy=(roll, pitch, yaw))
@@ -108,7 +108,7 @@ class TaskObject:
 
     @cached_property
     def turn(self) -> Array:
-        """(3, 3) How it is turned out of the axes of the task's frame, whichever of its equal orientations is told."""
+        """(3, 3) Rotation out of the axes of the task's frame, the same for all equivalent orientations."""
         return self.solid.turn(self.rotation, _UP)
 
     @property
@@ -124,7 +124,7 @@ class TaskObject:
 
     @property
     def height(self) -> float:
-        """Of its centre above that table, along its normal, m."""
+        """Height of its centre above that table, along its normal, m."""
         return self.solid.depth(-self.rotation.T @ self.up)
 
 

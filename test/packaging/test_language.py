@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +81,33 @@ SHOWN = [*(ROOT / "impact_aware").rglob("*.py"), *(ROOT / "launch").glob("*.py")
 
 def test_no_private_words_in_what_programs_show() -> None:
     found = {str(path.relative_to(ROOT)): words for path in SHOWN if (words := private_in("\n".join(texts_of(path))))}
+    assert not found, found
+
+
+NOT_YET = (
+    "impact_aware/control", "impact_aware/estimation", "impact_aware/franka",
+    "impact_aware/nodes", "impact_aware/recordings", "impact_aware/reference", "impact_aware/report", "launch", "rigs",
+)  # fmt: skip
+"""Folders whose docstrings and comments still have such words."""
+
+
+def notes_of(path: Path) -> Iterator[str]:
+    """Docstrings and comments of a file; a docstring that begins as if another line stood above it is marked."""
+    text = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            leans = re.match(r"(?:Of|Those|The same)\b", node.value.value)
+            yield f"says nothing alone: {node.value.value}" if leans else node.value.value
+
+
+def test_no_private_words_in_docstrings_and_comments() -> None:
+    folders = tuple(f"{ROOT / folder}/" for folder in NOT_YET)
+    files = [*SHOWN, *ROOT.glob("environment/*.py"), ROOT / "setup.py"]
+    texts = {path: "\n".join(notes_of(path)) for path in files if not str(path).startswith(folders)}
+    found = {str(path.relative_to(ROOT)): words for path, text in texts.items() if (words := private_in(text))}
     assert not found, found
 
 

@@ -120,7 +120,7 @@ class ValidationContext:
         seed: Seed of every random draw.
         figures: Files drawn so far.
         kinds: Kinds of the checks of the validation that runs, which its figures name.
-        report: Told the share done, 0..1, while a validation goes through its trials.
+        report: Called with the share done, 0..1, while a validation goes through its trials.
     """
 
     out: Path | None = None

@@ -93,7 +93,7 @@ def _shipped() -> tuple[dict[str, float], Array, Array, RobotModel]:
 
 
 def _effective_masses(robot: RobotModel, postures: list[Array], normal: Array) -> Array:
-    """Of the tool's centre along the push (k,), kg."""
+    """Compute the effective mass of the tool's centre along the push (k,), kg."""
     contact = Contact(robot.tool_frame, normal)
     rest = np.zeros(robot.n)
     return np.array(

@@ -88,7 +88,7 @@ def turned(impact: DrawnImpact, rotation: Array) -> DrawnImpact:
 
 
 class Violations(NamedTuple):
-    """Of the laws, each relative to the impact's own size; none above 0 when they are kept.
+    """Violations of the laws, relative to the size of the impact; none above 0 when the laws hold.
 
     Attributes:
         gain: Of kinetic energy, over that before.

@@ -32,7 +32,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 
 TIME_CONSTANT = 0.002
-"""Of the shipped pads, s."""
+"""Time constant of the shipped pads, s."""
 
 _SHARE = 10
 """One in so many trials is followed in small time steps, and one in so many in MuJoCo."""
