@@ -47,14 +47,18 @@ def _restructured(text: str) -> str:
 
 
 def export_messages(root: Path = ROOT) -> Path:
-    """Split the history of `msg/` off; returns the .repos file, with the URL of `origin` or else of this clone."""
+    """Split the history of `msg/` off; returns the .repos file, with the URL of `origin` or else of this clone.
+
+    The version of the suite is the branch that is checked out, or without one the commit.
+    """
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
     git("subtree", "split", "--prefix=msg", f"--branch={BRANCH}")
     url = git("remote", "get-url", "origin") if "origin" in git("remote").split() else root.as_uri()
-    versions = {"impact_aware": git("rev-parse", "--abbrev-ref", "HEAD"), "impact_aware_msgs": BRANCH}
+    branch = git("branch", "--show-current")
+    versions = {"impact_aware": branch or git("rev-parse", "HEAD"), "impact_aware_msgs": BRANCH}
     text = "repositories:\n" + "".join(
         f"  {name}:\n    type: git\n    url: {url}\n    version: {version}\n" for name, version in versions.items()
     )
@@ -67,7 +71,7 @@ def export_messages(root: Path = ROOT) -> Path:
 def main() -> int:
     """Run the command line's task; returns the exit status."""
     if sys.argv[1:] == ["export-msgs"]:
-        print(f"branch {BRANCH}, and {export_messages()}")
+        print(f"branch {BRANCH}, to be pushed to the addresses in {export_messages()}")
         return 0
     markdown = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for package, folder in PACKAGES.items():

@@ -56,11 +56,14 @@ def test_messages_are_exported_with_their_history(tmp_path: Path) -> None:
         path.write_text(str(number), encoding="utf-8")
         git("add", "--all")
         git("commit", "--quiet", "--message", place)
-    repositories = yaml.safe_load(export_messages(tmp_path).read_text(encoding="utf-8"))["repositories"]
-    assert {name: own["version"] for name, own in repositories.items()} == {
-        "impact_aware": "main",
-        "impact_aware_msgs": "impact_aware_msgs",
-    }
+    # On a branch, and from a commit that is checked out without one.
+    for step, version in ((), "main"), (("checkout", "--quiet", "--detach"), git("rev-parse", "main").strip()):
+        git(*step or ("status",))
+        repositories = yaml.safe_load(export_messages(tmp_path).read_text(encoding="utf-8"))["repositories"]
+        assert {name: own["version"] for name, own in repositories.items()} == {
+            "impact_aware": version,
+            "impact_aware_msgs": "impact_aware_msgs",
+        }
     assert {own["url"] for own in repositories.values()} == {tmp_path.as_uri()}
     assert git("log", "--format=%s", "impact_aware_msgs").split() == ["msg/msg/A.msg", "msg/package.xml"]
     assert git("ls-tree", "-r", "--name-only", "impact_aware_msgs").split() == ["msg/A.msg", "package.xml"]
