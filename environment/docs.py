@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import figures
+import pictures
 from steps import ROOT, SetupError, Stamp, fingerprint, run, say
 
 HERE = Path(__file__).resolve().parent
@@ -56,6 +57,7 @@ def main() -> int:
     words += ["--conf-dir", str(ROOT / "docs" / "site"), "--doctree-dir", str(BUILD / "doctrees"), str(ROOT), str(HTML)]
     figures.write_pages()
     figures.report()
+    pictures.report()
     try:
         install_tools(log)
         run("pages", words, log, environment)

@@ -2,7 +2,7 @@
 
 `pictures.py NAME ...` draws them and records a hash of that code in docs/images/made.json; `pictures.py` alone lists
 them. RViz's come from Debian's `rviz` (packages `rviz xvfb xauth imagemagick python3-rospy python3-rosmaster
-python3-visualization-msgs python3-tf2-msgs`), the report's from `chromium`.
+python3-visualization-msgs python3-tf2-msgs`), the report's from `chromium`, its printed page also from `poppler-utils`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import html
 import json
 import shutil
 import subprocess
@@ -25,8 +26,12 @@ RUNS = ROOT / "build" / "pictures"
 
 DEMOS = {
     "hit-and-push": "", "dual-arm-grab": "", "hit-and-push-can": "", "turned": "hit-and-push --turn 23",
+    "seed-1": "hit-and-push-ball --plant rigid --seed 1", "seed-2": "hit-and-push-ball --plant rigid --seed 2",
 }  # fmt: skip
 """Words after `demo` of each result; its own name where there are none."""
+
+LABELS = {"hit-and-push": "seed 0", "seed-1": "seeds 1 and 2", "seed-2": "seeds 1 and 2"}
+"""Demos of the report over three runs, and their labels (docs/analysis.md)."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,8 @@ class Picture:
     Attributes:
         rooms: Paths whose code draws it.
         demo: Recording it shows; empty for none.
-        command: Words after `impact-aware`, with `{bag}` and `{out}`; "rviz", "copy FILE", "browser OPTIONS",
-            "campaign TASK PLOT" or "validate NAME FILE".
+        command: Words after `impact-aware`, with `{bag}` and `{out}`; "rviz", "copy FILE", "browser SIZE [ID]" with
+            the id of one section, "printed PAGE", "campaign TASK PLOT" or "validate NAME FILE".
     """
 
     rooms: tuple[str, ...]
@@ -67,8 +72,10 @@ PICTURES = {
     "can.png": Picture(SCENE, "hit-and-push-can", RENDER),
     "turned_box.png": Picture(SCENE, "turned", RENDER + " --view top --time -0.05"),
     "hit_and_push.png": Picture(("impact_aware/experiments/run_figures.py",), "hit-and-push", "copy impact.png"),
-    "analysis-report.png": Picture(REPORT, "hit-and-push", "browser --window-size=1280,1500"),
-    "analysis-phone.png": Picture(REPORT, "hit-and-push", "browser --window-size=500,1300"),
+    "analysis-report.png": Picture(REPORT, "hit-and-push", "browser 1280,2100"),
+    "analysis-phone.png": Picture(REPORT, "hit-and-push", "browser 390,1500"),
+    "analysis-print.png": Picture(REPORT, "hit-and-push", "printed 1"),
+    "analysis-ablation.png": Picture(REPORT, "three", "browser 1280,1150 ablation"),
     "campaign-hit-groups.png": Picture(CAMPAIGN, "", "campaign hit-and-push groups"),
     "campaign-hit-comparison.png": Picture(CAMPAIGN, "", "campaign hit-and-push comparison"),
     "campaign-dual-groups.png": Picture(CAMPAIGN, "", "campaign dual-arm-grab groups"),
@@ -134,15 +141,47 @@ def run_of(demo: str) -> Path:
     return folder
 
 
-def photograph(name: str, options: str) -> None:
-    """A picture of the demo's report as a browser without a window shows it."""
-    window, _, anchor = options.partition(" ")
-    folder = RUNS / "analysis"
+def report_of(demo: str) -> Path:
+    """Report of a demo, or of three, analysed where it is not there yet."""
+    folder = RUNS / f"analysis-{demo}"
     if not (folder / "report.html").is_file():
-        command("analyze", str((run_of("hit-and-push") / "bag").relative_to(ROOT)), "--out", str(folder))
-    words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", window]
-    page = (folder / "report.html").resolve().as_uri() + anchor
-    subprocess.run([*words, f"--screenshot={IMAGES / name}", page], check=True, capture_output=True)
+        bags = {str((run_of(name) / "bag").relative_to(ROOT)): label for name, label in LABELS.items()}
+        words = [str((run_of(demo) / "bag").relative_to(ROOT))] if demo in DEMOS else [*bags, "--labels"]
+        if demo not in DEMOS:
+            labels = RUNS / "labels.yaml"
+            labels.write_text("".join(f"{bag}: {label}\n" for bag, label in bags.items()), encoding="utf-8")
+            words.append(str(labels))
+        command("analyze", *words, "--out", str(folder))
+    return folder / "report.html"
+
+
+def browse(page: Path, *options: str) -> None:
+    """Open a page in a browser without a window."""
+    words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *options]
+    subprocess.run([*words, page.resolve().as_uri()], check=True, capture_output=True)
+
+
+def photograph(name: str, size: str, section: str = "") -> None:
+    """Draw a report, or one section of it, as a browser shows it in a window of this size."""
+    # In a frame, because a browser's window has a least width that is larger than a phone's.
+    width, height = size.split(",")
+    text = report_of(PICTURES[name].demo).read_text(encoding="utf-8")
+    if section:
+        alone = f"body>:not(main),main>:not(#{section}){{display:none}} main{{padding-top:20px}}"
+        text = text.replace("</head>", f"<style>{alone}</style></head>")
+    frame = f'<iframe width="{width}" height="{height}" style="border:0;display:block" srcdoc="{html.escape(text)}">'
+    page = RUNS / "page.html"
+    page.write_text(f'<body style="margin:0">{frame}</iframe>', encoding="utf-8")
+    browse(page, f"--window-size={max(int(width), 500)},{height}", f"--screenshot={IMAGES / name}")
+    subprocess.run(["convert", IMAGES / name, "-crop", f"{width}x{height}+0+0", "+repage", IMAGES / name], check=True)
+
+
+def print_page(name: str, number: str) -> None:
+    """Draw one page of a report as a browser prints it."""
+    paper = RUNS / "report.pdf"
+    browse(report_of(PICTURES[name].demo), "--no-pdf-header-footer", f"--print-to-pdf={paper}")
+    pages = ["-f", number, "-l", number, "-r", "100", "-singlefile"]
+    subprocess.run(["pdftoppm", "-png", *pages, paper, (IMAGES / name).with_suffix("")], check=True)
 
 
 def draw_campaign(name: str, task: str, which: str) -> None:
@@ -183,7 +222,9 @@ def draw(name: str) -> None:
     picture = PICTURES[name]
     kind, _, rest = picture.command.partition(" ")
     if kind == "browser":
-        photograph(name, rest)
+        photograph(name, *rest.split())
+    elif kind == "printed":
+        print_page(name, rest)
     elif kind == "campaign":
         draw_campaign(name, *rest.split())
     elif kind == "validate":

@@ -84,8 +84,8 @@ def _by_inertia(groups: Sequence[AblationGroup], of_robot: str) -> AblationTable
         columns = [_find(own, inertia, friction) for inertia in known]
         lines.append(_line(label, columns, with_velocities=True))
     caption = (
-        "Mean absolute error of the predicted velocity after the impact, deg/s, by inertia, with friction. The line "
-        "below has the mean estimated velocity after and, in brackets, before the impact."
+        "Mean absolute error of the predicted velocity after the impact, deg/s, by inertia, with friction. The last "
+        "column has the mean estimated velocity after and, in brackets, before the impact."
     )
     return AblationTable(f"By inertia{of_robot}", caption, groups[0].joint_names, tuple(known), tuple(lines))
 

@@ -1,6 +1,9 @@
 import errno
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -8,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from patience import LONGEST
 
 from impact_aware import output_folder
 from impact_aware.report import html as report
@@ -86,6 +90,29 @@ def test_figures_are_files_too(written):
     assert {path.suffix for path in files[1:]} == {".svg"}
     assert all(ElementTree.parse(path).getroot().tag.endswith("svg") for path in files[1:])
     assert not [path for path in files[0].parent.rglob("*") if path.name.endswith(".part")]
+
+
+FITS = """<body><script>onload = () => {
+  const found = [];
+  for (const frame of document.querySelectorAll("iframe"))
+    for (const part of frame.contentDocument.querySelectorAll("main, .scroll"))
+      if (part.scrollWidth > part.clientWidth + 1)
+        found.push(`${part.ariaLabel} at ${frame.width}: ${part.scrollWidth} over ${part.clientWidth}`);
+  document.body.innerHTML = `cut: [${found}]`;
+}</script>"""
+"""Page that lists the parts of the pages in its frames that are wider than their window."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium")
+def test_no_table_is_cut_on_a_desk_on_a_tablet_or_on_a_phone(written, tmp_path):
+    frame = f'<iframe width="%d" height="900" srcdoc="{escape(written[1]).replace("%", "%%")}"></iframe>'
+    page = tmp_path / "page.html"
+    page.write_text("\n".join(["<!doctype html>", *(frame % width for width in (1280, 768, 390)), FITS]))
+    words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    dump = [*words, "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
+    shown = subprocess.run(dump, capture_output=True, text=True, check=True, timeout=LONGEST).stdout
+    assert "cut: []" in shown, re.findall(r"cut: .*", shown)
 
 
 def test_page_is_whole_and_loads_nothing(written):
