@@ -107,6 +107,16 @@ def test_companions_that_have_not_found_each_other_are_named_by_whoever_waits(pa
     assert pair.until(lambda: readiness.refusal() == ""), readiness.refusal()
 
 
+def test_an_objection_is_taken_back_also_while_nobody_looks(pair):
+    readiness = Readiness(pair.add(0, "waiting", companions=["/arm"]))
+    objection, busy = "it has stopped", False
+    Readiness(pair.add(1, "arm"), busy=lambda: busy, no_motion=lambda: objection)
+    assert pair.until(lambda: readiness.objection() == "/arm reports: it has stopped")
+    # An arm that has recovered follows laws at once.
+    objection, busy = "", True
+    assert pair.until(lambda: readiness.objection() == "")
+
+
 def test_an_end_that_can_not_be_heard_is_not_found(pair):
     readiness = Readiness(pair.add(0, "waiting", companions=["/sink", "/source"]))
     sink, source = pair.add(1, "sink"), pair.add(2, "source")

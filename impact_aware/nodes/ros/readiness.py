@@ -120,10 +120,11 @@ class Readiness:
 
     def _look(self) -> None:
         self._looks += 1
-        if self._busy():
+        before, busy = self._said, self._busy()
+        if busy and not (before and before.objection):
             return
-        before = self._said
-        if before is not None and self._looks > QUICK_LOOKS and self._looks % SELDOM:
+        # An objection is taken back also while laws are followed, as they are at once after a recovery.
+        if before is not None and (busy or (self._looks > QUICK_LOOKS and self._looks % SELDOM)):
             found, mismatches = before.found, before.mismatches
         else:
             found, mismatches = self._found()
