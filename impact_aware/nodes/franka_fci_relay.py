@@ -118,8 +118,8 @@ class FrankaFciRelayNode(Node):
 
     @property
     def phase(self) -> int:
-        """What the process with libfranka did with the last state."""
-        return WATCHING if self._last is None else int(self._last["phase"])
+        """What the process with libfranka did with the last state; one that has stopped or ended only watches."""
+        return WATCHING if self._last is None or self._state != WORKING else int(self._last["phase"])
 
     @property
     def finished(self) -> bool:

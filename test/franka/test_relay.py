@@ -113,8 +113,12 @@ def test_at_its_end_the_arm_is_at_rest_and_its_motion_finished(relayed):
     assert relayed.arm.mode == "Idle" and relayed.arm.errors == ()
 
 
-def test_the_process_with_libfranka_is_reported_when_it_is_killed(relayed):
-    relayed.until(lambda: relayed.relay.phase == HOLDING)
+def test_the_process_with_libfranka_is_reported_when_it_is_killed_while_it_follows_laws_and_started_anew(relayed):
+    relayed.until(lambda: relayed.relay.phase == HOLDING and relayed.states)
+    relayed.until(lambda: relayed.relay.phase == FOLLOWING, relayed.law)
     relayed.relay._process.kill()
     relayed.until(lambda: relayed.beats and relayed.beats[-1].state == Heartbeat.STATE_STOPPED)
     assert "has ended" in relayed.beats[-1].detail
+    response = relayed.relay._on_recover(Trigger.Request(), Trigger.Response())
+    assert response.success, response.message
+    relayed.until(lambda: relayed.relay.phase == HOLDING and relayed.beats[-1].state == Heartbeat.STATE_WORKING)
