@@ -71,6 +71,12 @@ def each(path: str, columns: Sequence[str | Callable[[Mapping[str, Any]], Any]])
     return rows
 
 
+_FRANKA_FAULT = (
+    "text", "torque_share", "torque_rate", "speed_before", "speed_after", "stopped_ms", "reason", "recovered",
+    lambda entry: ", ".join(entry["unsafe"]) or "no",
+)  # fmt: skip
+
+
 def _counts(entry: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {count}" for name, count in entry["outcomes"].items())
 
@@ -233,6 +239,16 @@ CLAIMS: dict[str, Claim] = {
             ("error of the prediction by the profile, share of the jump, median", "prediction_error.median", ""),
             ("with the simulated joints' motor inertia", "prediction_error_known_armature.median", ""),
         ),
+    ),
+    "franka-faults": Claim(
+        "franka",
+        "bench franka_faults",
+        (*_rooms("control", "franka", "nodes"), "rigs/impact_aware_rigs/franka"),
+        (
+            "what happens", "torque, of its limit", "torque rate, N m/s", "speed at that time, rad/s",
+            "largest afterwards", "at rest after, ms", "the controller reports", "recovery", "unsafe",
+        ),
+        lambda result: [row[1:] for row in each("faults", _FRANKA_FAULT)(result)],
     ),
     "detection": Claim(
         "detection",

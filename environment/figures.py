@@ -120,7 +120,7 @@ def with_figures(text: str, root: Path = ROOT) -> str:
 
 def write_pages(root: Path = ROOT) -> None:
     """Write the tables into the pages."""
-    for page in sorted((root / "docs").glob("*.md")):
+    for page in sorted([*(root / "docs").glob("*.md"), *(root / "docs" / "robots").glob("*.md")]):
         text = page.read_text(encoding="utf-8")
         if (new := with_figures(text, root)) != text:
             page.write_text(new, encoding="utf-8")

@@ -20,6 +20,7 @@ class GraphRun:
     """A context in which nodes run; none of them is left when it ends.
 
     Attributes:
+        domain: ROS domain of the nodes.
         processes: What runs or ran, by the node's name with its namespace.
         killed: Names of those that had to be killed when the context ended.
         hung: What their logs say last, in one line.
@@ -50,8 +51,8 @@ class GraphRun:
     def __enter__(self) -> Self:
         """Reserve a folder and a domain."""
         self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="impact_aware_")))
-        domain = self._stack.enter_context(own_domain(self._domain))
-        self._environment = quiet_environment(domain) | {"ROS_LOG_DIR": str(self.folder)}
+        self.domain = self._stack.enter_context(own_domain(self._domain))
+        self._environment = quiet_environment(self.domain) | {"ROS_LOG_DIR": str(self.folder)}
         return self
 
     def __exit__(self, *_error: object) -> None:

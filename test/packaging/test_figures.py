@@ -16,7 +16,7 @@ import figures  # noqa: E402
 import pictures  # noqa: E402
 
 NAMES = sorted(claims.CLAIMS)
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "robots").glob("*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -18,6 +18,7 @@ BENCHMARKS = (
     "detection",
     "estimation",
     "franka",
+    "franka_faults",
     "predict",
     "recordings",
     "service",

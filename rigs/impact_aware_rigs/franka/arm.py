@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
+import numpy as np
+
+from impact_aware.arrays import Array
 from impact_aware_rigs.franka.options import ArmOptions
 
 START_PATIENCE, ANSWER_PATIENCE = 180.0, 60.0
@@ -143,6 +146,22 @@ class SimulatedFranka:
     def late(self, every: int) -> None:
         """Let each `every`-th command come too late for its cycle; 0 for none."""
         self._ask("late", every)
+
+    def put_back(self) -> None:
+        """Put the object where it began, at rest."""
+        self._ask("put_back")
+
+    def go_until(self, time: float) -> None:
+        """Let the arm's time go on to this one, s, from then on at four cycles per second of wall time."""
+        self._ask("go_until", time)
+
+    def pace(self, rate: float) -> None:
+        """Change the option `rate`."""
+        self._ask("pace", rate)
+
+    def take_log(self) -> Array:
+        """Of the cycles since the last call, (k, 16): time, s, whether a command acted, dq, rad/s, and tau_J_d, N m."""
+        return np.asarray(self._ask("take_log"))
 
     def status(self) -> ArmStatus:
         """Everything that is known of the arm at one instant."""

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import select
 import signal
 import sys
+import time
+from collections import deque
 from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from typing import Any
 
+import numpy as np
 from franky_sim.simulation_server import LocalHostnames
 
+from impact_aware.arrays import Array
 from impact_aware_rigs.franka.arm import ArmStatus
 from impact_aware_rigs.franka.options import PERIOD, ArmOptions
 from impact_aware_rigs.franka.scene import ArmScene
@@ -20,13 +25,20 @@ from impact_aware_rigs.franka.server import StrictServer
 ASLEEP = 0.002
 """Between two looks for a client, s."""
 
+CREEP = 0.25
+"""Longest wait of a cycle for the owner's leave, s of wall time: libfranka gives up after a second without a state."""
+
+LOGGED = 60_000
+"""Cycles that the log keeps."""
+
 
 class OwnedServer(StrictServer):
     """An arm that answers its owner, too."""
 
     def __init__(self, owner: Connection, scene: ArmScene, options: ArmOptions, hostnames: Iterable[str]) -> None:
         """Prepare; `owner` gets an answer to each request."""
-        self._owner = owner
+        self._owner, self._until = owner, np.inf
+        self._log: deque[tuple[float, ...]] = deque(maxlen=LOGGED)
         super().__init__(scene, options, hostnames)
         self.attention.append(owner)
 
@@ -39,9 +51,35 @@ class OwnedServer(StrictServer):
             except Exception as error:
                 self._owner.send((False, f"{type(error).__name__}: {error}"))
 
-    def end(self) -> None:
-        """End the process."""
-        raise EOFError
+    def put_back(self) -> None:
+        """Put the object where it began."""
+        self.scene.put_back()
+
+    def go_until(self, time: float) -> None:
+        """Make no cycle that begins at this time, s, or later before the next leave, or `CREEP` of wall time."""
+        self._until = time
+
+    def pace(self, rate: float) -> None:
+        """Change the option `rate`."""
+        self._options = dataclasses.replace(self._options, rate=rate)
+
+    def take_log(self) -> Array:
+        """Of the cycles since the last call, (k, 16): time, whether a command acted, velocities, desired torques."""
+        rows = np.array(self._log).reshape(-1, 16)
+        self._log.clear()
+        return rows
+
+    def _pace(self) -> None:
+        super()._pace()
+        limit = time.monotonic() + CREEP
+        while self.cycle * PERIOD >= self._until and (left := limit - time.monotonic()) > 0.0:
+            select.select(self.attention, [], [], left)
+            self.between()
+
+    def _move(self) -> None:
+        commanded = self._motion > 0 and self._answered
+        super()._move()
+        self._log.append(((self.cycle + 1) * PERIOD, float(commanded), *self.scene.dq, *self._desired))
 
     def status(self) -> dict[str, Any]:
         """What is known of the arm, as `ArmStatus` has it."""

@@ -19,6 +19,9 @@ from impact_aware_rigs.franka.options import PERIOD, ArmOptions
 SUBSTEPS = 4
 """Physics steps per cycle of the arm."""
 
+HOLD_RATE = 30.0
+"""Of the arm's hold between motions, rad/s."""
+
 PREFIX = "robot0_"
 TCP_IN_HAND = 0.1034
 """Distance of the tool centre point from the hand's origin along its z axis, m."""
@@ -106,6 +109,12 @@ class ArmScene(MujocoSimulator):
         mujoco.mj_forward(self.model, data)
         self._touching, self.pull = False, np.zeros(7)
 
+    def put_back(self) -> None:
+        """Put the object where it began, at rest."""
+        if self._pair:
+            free = self.data.joint("object")
+            free.qpos[:], free.qvel[:] = self.model.qpos0[self.model.joint("object").qposadr[0] :][:7], 0.0
+
     def _step(self) -> None:
         """Advance by one cycle of the arm."""
         model, data = self.model, self.data
@@ -139,6 +148,13 @@ class ArmScene(MujocoSimulator):
         linear, angular = np.zeros((3, self.model.nv)), np.zeros((3, self.model.nv))
         mujoco.mj_jacBody(self.model, self.data, linear, angular, self._tip)
         return np.vstack((linear[:, self.dofs], angular[:, self.dofs]))
+
+    def hold_torque(self, posture: Array) -> Array:
+        """Torque (7,), N m, of the arm's own hold, critically damped: with franky-sim's the wrist oscillates."""
+        wanted, torque = np.zeros(self.model.nv), np.zeros(self.model.nv)
+        wanted[self.dofs] = HOLD_RATE**2 * (posture - self.q) - 2.0 * HOLD_RATE * self.dq
+        mujoco.mj_mulM(self.model, self.data, torque, wanted)
+        return torque[self.dofs]
 
     @property
     def q(self) -> Array:

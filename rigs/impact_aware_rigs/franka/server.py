@@ -190,7 +190,7 @@ class StrictServer(FrankaServer):
     def advance(self) -> None:
         """One cycle: requests, the command of the last state, physics, the next state."""
         self.process_commands()
-        if not self.udp_connected:
+        if not self.udp_connected and self.scene.still:
             return
         if self._motion:
             self._take_command()
@@ -303,7 +303,7 @@ class StrictServer(FrankaServer):
             self._sense()
             return
         else:
-            self.robot.joint_position_control(self._holding)
+            self.robot.torque_control(scene.hold_torque(self._holding))
         scene.cycle = self.cycle
         scene.step()
         self._sense()
