@@ -41,7 +41,7 @@ setup-checks:  ## the same, with what tests, lint and rigs need besides (their t
 	@$(SETUP_PYTHON) environment/build.py $(wheels) --checks
 
 test-franka: checks := --checks --franka
-test test-fast test-busy guard mutate fuzz kills licences lint docs figures pictures bench faults: checks := --checks
+test test-fast test-busy test-pythons guard mutate fuzz kills licences lint docs figures pictures bench faults: checks := --checks
 .PHONY: enter
 enter:
 	@$(SETUP_PYTHON) environment/build.py $(wheels) $(checks) --enter $(entrance)
@@ -66,6 +66,10 @@ guard: enter  ## speed that depends on no machine: calls counted, and ratios of 
 .PHONY: test-franka
 test-franka: enter  ## a Franka by libfranka's protocol, simulated: what both need is installed first
 	@$(enter) && echo "[test] pytest test/franka" && python -m pytest -q test/franka $(ARGS)
+
+.PHONY: test-pythons
+test-pythons: enter  ## the library by pip alone on Python 3.12 and 3.13, where they are there: installs 1.3 GB for each
+	@$(enter) && echo "[test] pytest test/pythons" && python -m pytest -q test/pythons $(ARGS)
 
 RUNS ?= 10
 .PHONY: test-busy
