@@ -5,42 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 from launch_started import REAL, ROOT, evaluate, launch_file, started, started_by
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from recorded_bag import PANDA, resting_bag
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import load_profile
 from impact_aware.robot.shown_urdf import shown_urdf
 
-TYPES = get_typestore(Stores.ROS2_JAZZY)
-PANDA = [f"panda_joint{number}" for number in range(1, 8)]
-
-
 pytestmark = [pytest.mark.launch, pytest.mark.usefixtures("launch_packages")]
-
-
-def write_bag(path: Path, *arms: str) -> Path:
-    """One joint state of each arm."""
-    types = TYPES.types
-    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "")
-    message = types["sensor_msgs/msg/JointState"](header, PANDA, np.zeros(7), np.zeros(7), np.zeros(7))
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        for arm in arms:
-            connection = writer.add_connection(
-                f"/{arm}/joint_states".replace("//", "/"), message.__msgtype__, typestore=TYPES
-            )
-            writer.write(connection, 10**9, TYPES.serialize_cdr(message, message.__msgtype__))
-    return path
 
 
 @pytest.fixture
 def bag(tmp_path: Path) -> Path:
     """One joint state of each of two arms."""
-    return write_bag(tmp_path / "bag", "left", "right")
+    return resting_bag(tmp_path / "bag", "left", "right")
 
 
 def player_of(actions: list[Any]) -> Any:
@@ -149,7 +129,7 @@ def test_the_frames_of_a_rotated_base_are_rotated(bag: Path, tmp_path: Path) -> 
 @pytest.fixture
 def single_bag(tmp_path: Path) -> Path:
     """One joint state of one arm without a namespace."""
-    return write_bag(tmp_path / "single", "")
+    return resting_bag(tmp_path / "single", "")
 
 
 def test_a_single_arm_is_seen_in_its_base_frame_by_the_robot_with_the_recorded_joints(single_bag: Path) -> None:

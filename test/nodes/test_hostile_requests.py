@@ -244,7 +244,7 @@ def test_a_parameter_of_a_type_that_there_is_not_is_refused_with_the_reason(node
     assert not supervision.failures
 
 
-def test_a_timer_goes_on_while_the_clock_stands_still(ros_context, supervision):
+def test_a_timer_goes_on_while_the_clock_stands_still_and_after_it_was_set_back(ros_context, supervision):
     node = Node("still", parameter_overrides=[Parameter("use_sim_time", value=True)])
     executor = runtime.make_executor()
     executor.add_node(node)
@@ -254,6 +254,15 @@ def test_a_timer_goes_on_while_the_clock_stands_still(ros_context, supervision):
     while len(calls) < 3 and time.monotonic() < deadline:
         runtime.spin_once(executor, [node], 0.05)
     assert calls[:3] == [0, 0, 0]
+    # rclpy#1490: as at each loop of a replay.
+    publisher, message = node.create_publisher(ClockMessage, "/clock", 10), ClockMessage()
+    for seconds in (100, 5):
+        message.clock.sec = seconds
+        count = len(calls)
+        while calls[count:].count(seconds * 10**9) < 3 and time.monotonic() < deadline:
+            publisher.publish(message)
+            runtime.spin_once(executor, [node], 0.05)
+        assert calls[count:].count(seconds * 10**9) >= 3
     executor.remove_node(node)
     executor.shutdown()
     node.destroy_node()

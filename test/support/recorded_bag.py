@@ -8,6 +8,21 @@ EVENT = "impact_aware_msgs/msg/ImpactEvent"
 STORE = get_typestore(Stores.ROS2_JAZZY)
 STORE.register(get_types_from_msg("std_msgs/Header header\nuint8 kind\n", EVENT))
 
+PANDA = [f"panda_joint{number}" for number in range(1, 8)]
+
+
+def resting_bag(path, *arms):
+    """One state of a Panda in each of these namespaces, of which one may be empty."""
+    types, zeros = STORE.types, np.zeros(7)
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "")
+    message = types["sensor_msgs/msg/JointState"](header, PANDA, zeros, zeros, zeros)
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        for arm in arms:
+            topic = f"/{arm}/joint_states".replace("//", "/")
+            connection = writer.add_connection(topic, message.__msgtype__, typestore=STORE)
+            writer.write(connection, 10**9, STORE.serialize_cdr(message, message.__msgtype__))
+    return path
+
 
 def bag_of(path, names, states, poses=(), impacts=(), topic="/joint_states"):
     """A recording of joint states, object poses and impacts: pairs of time and positions, place or kind of event."""
