@@ -220,6 +220,10 @@ class Driver:
 
     def _recover(self) -> None:
         """Clear the arm's errors; it is held where it is from then on."""
+        if not self._stopped:
+            # In a motion an arm refuses it, or ends the motion.
+            self._report(WORKING, "no error: nothing to recover from")
+            return
         try:
             self._arm.automatic_error_recovery()
         except (self._franka.CommandException, self._franka.ControlException) as error:

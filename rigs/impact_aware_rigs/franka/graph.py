@@ -77,7 +77,7 @@ class Link(Node):
     def __init__(self, arm: SimulatedFranka, context: rclpy.Context) -> None:
         """Pass everything on."""
         super().__init__("link", context=context)
-        self._arm, self._answered, self._lock = arm, dict[str, float](), threading.Lock()
+        self._arm, self._answered, self._shared = arm, dict[str, float](), threading.Lock()
         self.silent, self.free, self.time, self.mode = False, False, 0.0, Mode.IDLE
         self.change: Callable[[LocalLaw], LocalLaw] | None = None
         self.impacts: list[ImpactEvent] = []
@@ -98,7 +98,7 @@ class Link(Node):
 
     def release(self) -> None:
         """Let the arm wait for no node."""
-        with self._lock:
+        with self._shared:
             self.free = True
             self._answered.clear()
             self._arm.go_until(np.inf)
@@ -119,7 +119,7 @@ class Link(Node):
         return raw if self.change is None else serialize_message(self.change(law))
 
     def _on_answer(self, message: StepDone) -> None:
-        with self._lock:
+        with self._shared:
             if self.free:
                 return
             before = min(self._answered.values(), default=0.0)
@@ -162,11 +162,11 @@ class FrankaGraph:
             rclpy.init(context=context, domain_id=self.run.domain)
             self._stack.callback(context.try_shutdown)
             self.link = Link(arm, context)
-            self._executor = SingleThreadedExecutor(context=context)
-            self._executor.add_node(self.link)
-            threading.Thread(target=self._executor.spin, daemon=True).start()
-            self._stack.callback(self._executor.shutdown, 5.0)
-            self._clients = {
+            self._spinner = SingleThreadedExecutor(context=context)
+            self._spinner.add_node(self.link)
+            threading.Thread(target=self._spinner.spin, daemon=True).start()
+            self._stack.callback(self._spinner.shutdown, 5.0)
+            self._services_called = {
                 name: self.link.create_client(Trigger, name)
                 for name in (f"{RELAY}/recover", *(f"{CONTROLLER}/{own}" for own in ("reset", "start", "safe_stop")))
             }
@@ -236,7 +236,7 @@ class FrankaGraph:
 
     def ask(self, service: str) -> str:
         """Call a service; its refusal in a sentence, empty when it did what it is for."""
-        client = self._clients[service]
+        client = self._services_called[service]
         if not client.wait_for_service(PATIENCE):
             return f"no service {service}"
         future = client.call_async(Trigger.Request())
