@@ -205,6 +205,11 @@ class ReferenceSpreadingController:
         self.field = reference.field
         return True
 
+    def see_object(self, time: float, position: ArrayLike) -> bool:
+        """The object's centre was seen at (3,), m, at a time, s; returns whether a push is steered by it."""
+        reference = self._reference if self.mode in (Mode.INTERIM, Mode.POST) else None
+        return reference is not None and reference.steering.see(time, position)
+
     def notify_contact_complete(self, time: float) -> bool:
         """Contact is complete though not every arm was seen to hit: gamma grows from now, if `interim_end` says so."""
         if self._reference is None or self.mode is not Mode.INTERIM or self._reference.complete_at is not None:

@@ -107,7 +107,7 @@ class ControlSession:
         self._law = ReferenceSpreadingController(robots, parameters, field, self.bases)
         self.robots = [arm.robot for arm in self._law.arms]
         self.torque_derivatives, self.tune = self._law.torque_derivatives, self._law.tune
-        self.hold, self.safe_stop = self._law.hold, self._law.safe_stop
+        self.hold, self.safe_stop, self.see_object = self._law.hold, self._law.safe_stop, self._law.see_object
         self.joint_reference_velocity = self._law.joint_reference_velocity
         limits = SafetyLimits.each(self.robots, limits)
         period, state_age = self.parameters.period, self.parameters.state_age_limit

@@ -16,6 +16,7 @@ from impact_aware.control import tracking_kernels as kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
+from impact_aware.control.steering import Steering
 from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.reference.rotation import rotation_error
 
@@ -82,6 +83,7 @@ class TrackingReference:
         target_acceleration: (arms, 6) a_t, m/s^2 and rad/s^2.
         object_position: (3,) Estimated object centre, m.
         settling: What the impact left the arms.
+        steering: Of an object that one arm pushes.
         complete_at: When contact was reported complete, s, or None.
     """
 
@@ -104,7 +106,7 @@ class TrackingReference:
         self._interim_positions = np.full((count, 3), np.nan)
         self._prediction: ArrayLike | None = None
         self._arms_after: dict[int, ArmAfterImpact] = {}
-        self.settling = Settling(count)
+        self.settling, self.steering = Settling(count), Steering()
         self._settled_at = np.nan
         self._movement, self._gains = np.zeros((3, 3)), np.zeros(5)
         self._use(self._given)
@@ -145,6 +147,7 @@ class TrackingReference:
         self._entered = time
         self._interim_positions = positions
         self._settled_at = time
+        self.steering.begin(self.field, self._object_at_impact, arms[0].position, time)
         self._follow_impact(arms, self._prediction, event_sequence)
 
     def join_contact(
@@ -218,6 +221,7 @@ class TrackingReference:
         for arm in arms:
             moved += arm.position
         self.object_position = self._object_at_impact + moved / len(arms)
+        self.object_position = self.steering.place(time, self.object_position)
         self.blend = self._angular_blend = 1.0
         if mode is Mode.INTERIM:
             self.blend = self._share(self._contact_since(), time)
@@ -241,6 +245,7 @@ class TrackingReference:
         """This reference a period after its last `advance`, of which these were the arguments, at the same state."""
         period, found = self.parameters.period, copy.copy(self)
         found._interim_positions, found.settling = self._interim_positions.copy(), self.settling.copy()
+        found.steering = self.steering.copy()
         found._movement, found._gains = self._movement.copy(), self._gains.copy()
         found.advance(mode, time + period, elapsed + period, arms)
         return found
@@ -269,7 +274,8 @@ class TrackingReference:
         ante, post = self._ante[index], self._post[index]
         kernels.after_impact(
             *moving, object_position, self.settling.left[index], self._movement, self._gains, post.numbers,
-            post.predicted, post.rotation, ante.numbers, ante.rotation, self._interim_positions[index], twist, target,
+            post.predicted, post.rotation, ante.numbers, ante.rotation, self._interim_positions[index],
+            self.steering.numbers, twist, target,
         )  # fmt: skip
 
     def derivatives(self, mode: Mode, elapsed: float, index: int, arm: ControlledArm) -> tuple[Array, Array]:

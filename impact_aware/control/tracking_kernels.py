@@ -20,6 +20,7 @@ from impact_aware.compiled import (
     WRITTEN_VECTOR,
     compiled,
 )
+from impact_aware.control.steering import PATH_GAIN, slope
 from impact_aware.reference.kernels import ante_impact, ante_impact_linear, post_impact, smoothstep
 from impact_aware.reference.rotation import rotation_error
 
@@ -122,9 +123,57 @@ def turn_back(rotation: Array, vector: Array, turned: Array) -> None:
         turned[2, column] = c + sine * az + rest * (x * ay - y * ax)
 
 
+@compiled(NOTHING, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def steer(
+    position: Array, centre: Array, post_numbers: Array, steering: Array, twist: Array, acceleration: Array
+) -> None:
+    """Replace what of a push's twist and acceleration is across its way by what steers the object; see `Steering`.
+
+    It takes over with the distance from the impact as the field's sideways radius has it.
+
+    Args:
+        position: (3,) Of the tool, m.
+        centre: (3,) Of the object, m.
+        post_numbers: (14,) Of the post-impact field.
+        steering: (11,) Numbers of the `Steering`; the last one is written to.
+        twist: (6,) Of the post-impact field, m/s and rad/s; changed.
+        acceleration: (6,) Of the post-impact field, m/s^2 and rad/s^2; changed.
+    """
+    if steering[9] == 0.0:
+        return
+    away = miss = ahead = left = place = speed = sideways = sideways_acceleration = 0.0
+    for axis in range(3):
+        across, along, gap = steering[axis], steering[3 + axis], centre[axis] - post_numbers[axis]
+        away += (centre[axis] - post_numbers[3 + axis]) ** 2
+        miss += across * gap
+        left -= along * gap
+        ahead += across * (centre[axis] - position[axis])
+        place += across * position[axis]
+        speed += along * twist[axis]
+        sideways += across * twist[axis]
+        sideways_acceleration += across * acceleration[axis]
+    share = smoothstep(math.sqrt(away), 0.0, post_numbers[13])[0]
+    wanted = max(speed, 0.0) * slope(miss, ahead, left, steering[6], steering[7])
+    more = share * (wanted + PATH_GAIN * (steering[8] - place) - sideways)
+    for axis in range(3):
+        twist[axis] += more * steering[axis]
+        acceleration[axis] -= share * sideways_acceleration * steering[axis]
+    steering[10] = sideways + share * (wanted - sideways)
+
+
+@compiled(NOTHING, VECTOR, NUMBER, NUMBER, NUMBER, WRITTEN_VECTOR)
+def add_turn(turn: Array, x: float, y: float, z: float, motion: Array) -> None:
+    """Add a turn (3,) about a centre, from which a tool is at x, y, z, to the tool's motion (6,)."""
+    motion[0] += turn[1] * z - turn[2] * y
+    motion[1] += turn[2] * x - turn[0] * z
+    motion[2] += turn[0] * y - turn[1] * x
+    for axis in range(3):
+        motion[3 + axis] += turn[axis]
+
+
 @compiled(
     NOTHING, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, VECTOR, VECTOR, FLAG, MATRIX, VECTOR, MATRIX,
-    WRITTEN_VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR,
+    WRITTEN_VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR,
 )  # fmt: skip
 def after_impact(
     position: Array,
@@ -140,6 +189,7 @@ def after_impact(
     ante_numbers: Array,
     ante_desired: Array,
     held: Array,
+    steering: Array,
     twist: Array,
     target: Array,
 ) -> None:
@@ -164,6 +214,7 @@ def after_impact(
         ante_numbers: (16,) Of the ante-impact field.
         ante_desired: (3, 3) Its orientation.
         held: (3,) Position that the interim mode holds, m; written to where it goes on.
+        steering: (11,) Numbers of the `Steering` of a push; zeros of none.
         twist: (6,) Written to, m/s and rad/s.
         target: (6,) Written to, m/s^2 and rad/s^2.
     """
@@ -172,14 +223,11 @@ def after_impact(
     # Without the rotation that the impact left, the tool is where the fields want it.
     turn_back(rotation, left[0], turned)
     post_impact(centre, turned, post_numbers, predicted, post_desired, twist, target)
+    steer(position, centre, post_numbers, steering, twist, target)
     # The tool turns with the object, about its centre.
     x, y, z = position[0] - centre[0], position[1] - centre[1], position[2] - centre[2]
-    a, b, c = left[1, 0], left[1, 1], left[1, 2]
-    twist[0] += b * z - c * y
-    twist[1] += c * x - a * z
-    twist[2] += a * y - b * x
+    add_turn(left[1], x, y, z, twist)
     for row in range(6):
-        twist[row] += left[1, row - 3] if row > 2 else 0.0
         target[row] += damping * (twist[row] - moving[row])
     if gamma < 1.0 or angular_gamma < 1.0:
         for axis in range(3):
@@ -194,12 +242,7 @@ def after_impact(
             target[axis] = (1.0 - gamma) * feedback + gamma * target[axis]
             feedback = turning * error[axis]
             target[3 + axis] = (1.0 - angular_gamma) * feedback + angular_gamma * target[3 + axis]
-    a, b, c = left[2, 0], left[2, 1], left[2, 2]
-    target[0] += b * z - c * y
-    target[1] += c * x - a * z
-    target[2] += a * y - b * x
-    for axis in range(3):
-        target[3 + axis] += left[2, axis]
+    add_turn(left[2], x, y, z, target)
     if period > 0.0:
         for axis in range(3):
             at[axis] = held[axis] - movement[0, axis]

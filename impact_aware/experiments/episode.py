@@ -18,7 +18,7 @@ from impact_aware.control import ControlSession, Mode
 from impact_aware.detection import JointSample, make_detector
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
-from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
+from impact_aware.experiments.episode_settings import Camera, EpisodeSettings, Truth
 from impact_aware.impact import ImpactPrediction, predict
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.impact.table_support import TableSupport
@@ -140,7 +140,7 @@ def run_episode(
     predictor = ObjectVelocity(task, settings, robots, field, sampled)
     slices, state = list(plant.slices.values()), plant.reset(posture, seed=seed)
     session.start(state.time, posture)
-    recorder = EpisodeRecorder()
+    recorder, sight = EpisodeRecorder(), Sight(settings.camera, seed)
     events: list[tuple[int, ImpactEvent]] = []
     rest_since = np.inf
     while state.time < settings.duration:
@@ -153,6 +153,8 @@ def run_episode(
                 continue
             events.append((index, event))
             _take_event(session, predictor, index, _completed(event, reading.dq[part]), reading, len(events))
+        for pose in sight.see(state.time, state.object_placement.translation):
+            session.see_object(*pose)
         command = session.cycle(reading.time, reading.q, reading.dq)
         recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
         state = plant.step(command.effort)
@@ -174,6 +176,28 @@ def run_episode(
         interventions=session.filter.interventions,
         safe_reason=command.reason,
     )
+
+
+class Sight:
+    """Positions of the object as a camera gives them, with its delay."""
+
+    def __init__(self, camera: Camera | None, seed: int) -> None:
+        """Nothing was seen yet; without a camera nothing ever is."""
+        self._camera, self._random = camera, np.random.default_rng((seed, 30))
+        self._next, self._coming = 0.0, deque[tuple[float, Array]]()
+
+    def see(self, time: float, position: Array) -> list[tuple[float, Array]]:
+        """The object is at (3,), m, at a time, s: times and positions (3,) that arrive now."""
+        camera = self._camera
+        if camera is None:
+            return []
+        if time >= self._next:
+            self._next = time + 1.0 / camera.rate
+            self._coming.append((time, position + self._random.normal(0.0, camera.noise, 3)))
+        arrived = []
+        while self._coming and self._coming[0][0] + camera.delay <= time:
+            arrived.append(self._coming.popleft())
+        return arrived
 
 
 def _take_event(

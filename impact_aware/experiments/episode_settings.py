@@ -15,6 +15,21 @@ PREDICTIONS = ("direct", "sampled")
 
 
 @dataclass(frozen=True)
+class Camera:
+    """What sees the object during a run.
+
+    Attributes:
+        rate: Poses per second, Hz.
+        delay: From the image to the controller, s.
+        noise: Standard deviation of each coordinate, m.
+    """
+
+    rate: float = 30.0
+    delay: float = 0.03
+    noise: float = 0.001
+
+
+@dataclass(frozen=True)
 class EpisodeSettings:
     """Everything that makes a run, apart from its task and seed.
 
@@ -25,6 +40,7 @@ class EpisodeSettings:
         impact_map: Whence the object's velocity after the impact comes: `direct` from the state that was detected, or
             `sampled` beforehand over impact positions and interpolated (van Steen 2024, eqs. 40-41).
         sensors: How the joint states come about.
+        camera: What sees the object after the impact; nothing when None.
         joint_stiffness: Of flexible joints with their motors and torque loop, N m/rad; None for rigid joints.
         truth: How the world differs from the task.
         start: Index of the start position, or of the arms' start positions.
@@ -38,6 +54,7 @@ class EpisodeSettings:
     detector_parameters: Mapping[str, Any] = field(default_factory=dict)
     impact_map: str = "direct"
     sensors: SensorSettings = field(default_factory=SensorSettings)
+    camera: Camera | None = None
     joint_stiffness: float | None = None
     truth: Truth = field(default_factory=Truth)
     start: int = 0

@@ -27,7 +27,7 @@ VECTORS = (
     "object_position", "object_position_at_impact", "goal", "object_half_extents", "object_velocity_after",
 )  # fmt: skip
 
-LIMITS = ("ante_rotation_deceleration", "post_sideways_radius")
+LIMITS = ("ante_rotation_deceleration", "post_sideways_radius", "push_lever")
 """Numbers that need not be given; the library has 0 then."""
 
 SHAPES = ("box", "cylinder", "hull")

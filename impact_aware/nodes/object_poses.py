@@ -63,6 +63,7 @@ class ObjectPoses:
     Attributes:
         frames: TF as the node knows it.
         watch: Judges the poses and estimates the object's motion.
+        seen: The pose that is followed as it was seen, in the base frame; None before the first.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class ObjectPoses:
         self._own = {"", *base_frames, *filter(None, [settings.tf_base_frame])}
         self.frames = Frames(node) if frames is None else frames
         self.watch = ObjectWatch(settings, up)
+        self.seen: ObjectPose | None = None
         self._problem, self._delay = "", math.nan
         self._stamped, self._looking = True, False
         self._latest_stamp = -math.inf
@@ -217,7 +219,7 @@ class ObjectPoses:
         jumps = self.watch.jumps
         # Without stamps, each message is a new sight.
         if self.watch.take(own.time or now, np.array(own.pose.translation), own.pose.rotation, now):
-            self._stamped = bool(own.time)
+            self._stamped, self.seen = bool(own.time), own
             changes: dict[str, Any] = {"pose": pin.SE3(self.watch.turn.rotation, self.watch.position)}
             if self._stamped:
                 changes["velocity"] = self.watch.velocity

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import pinocchio as pin
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
@@ -24,16 +23,17 @@ from rclpy.node import Node
 
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
-from impact_aware.messages.geometry import vector, write_quaternion, write_vector
+from impact_aware.messages.geometry import vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_from_message, impact_to_message
 from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.reference_field import field_to_message
-from impact_aware.messages.stamps import stamp_seconds, write_stamp
+from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.messages.task import arms_entries, object_entries, task_to_message
 from impact_aware.nodes.bases import BaseLookup
 from impact_aware.nodes.joint_state_source import RecentStates
 from impact_aware.nodes.object_poses import ObjectPoses, ObjectPoseSettings
+from impact_aware.nodes.pushed_object import object_publisher, pose_message
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.frames import Frames
 from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
@@ -156,6 +156,7 @@ class ReferenceFieldNode(Node):
             self.create_subscription(ImpactPrediction, arm.topic("predicted_jumps"), jumps, EVENT_QOS)
             if several:
                 self._object_publishers.append(self.create_publisher(PoseStamped, arm.topic("object_pose"), 10))
+        self._sight = None if several else object_publisher(self)
         self._common_publisher = self.create_publisher(ImpactPrediction, "common_jumps", EVENT_QOS) if several else None
         self.object_poses = ObjectPoses(
             self, frames, self._on_object, self._refuse, frames=self._frames, settings=self._seeing
@@ -213,15 +214,12 @@ class ReferenceFieldNode(Node):
         return self.object_poses.refusal() if self._settings.use_object_pose else ""
 
     def _publish_object(self, seen: ObjectPose) -> None:
-        """Where the object is in the frame of each arm's base."""
+        """Where the object is in the frame of each arm's base; to who pushes it, where it was seen in the task's."""
         for arm, publisher in zip(self.arms, self._object_publishers, strict=False):
-            own = PoseStamped()
-            write_stamp(own.header.stamp, seen.time)
-            own.header.frame_id = arm.robot.base_frame
-            pose = arm.base.actInv(seen.pose)
-            write_vector(own.pose.position, pose.translation)
-            write_quaternion(own.pose.orientation, pin.Quaternion(pose.rotation).coeffs())
-            publisher.publish(own)
+            publisher.publish(pose_message(arm.robot.base_frame, seen.time, arm.base.actInv(seen.pose)))
+        raw = self.object_poses.seen
+        if self._sight is not None and self._settings.use_object_pose and raw is not None and raw.time:
+            self._sight.publish(pose_message(self.live.field.frame, raw.time, raw.pose))
 
     def _refuse(self, reason: str, what: str) -> None:
         self._refused[reason] += 1

@@ -1,7 +1,6 @@
 """Node `rs_controller`: joint_states in, torques or laws out. Configured it watches; only active it commands.
 
-It controls one arm, or several in one quadratic program: then the topics of each arm are below the arm's name. What it
-does with states, events and time is the `ControlSession`'s; here is ROS.
+It controls one arm, or several in one program, whose topics are below their names, by a `ControlSession`; here is ROS.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from impact_aware.nodes.control_report import ControlReport
 from impact_aware.nodes.controller_settings import RunTimeGains, Settings
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
+from impact_aware.nodes.pushed_object import listen_to_object
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
 from impact_aware.nodes.ros.liveness import Upstream, WatchdogLink, listen_to_driver
@@ -109,6 +109,7 @@ class RsControllerNode(SteadyLifecycleNode):
             self._upstream.listen(ImpactPrediction, arm.topic("predicted_jumps"), lambda serialized: None, raw=True)
             listen_to_driver(self, arm, partial(self._on_stopped, SafeReason.ARM_STOPPED))
         self._upstream.listen(ReferenceFieldMessage, "reference_field", self._on_field, latched=True)
+        listen_to_object(self)
         self._sources = sources = [
             JointStateSource(
                 self,
@@ -242,7 +243,6 @@ class RsControllerNode(SteadyLifecycleNode):
         self._lockstep.report(stamp)
 
     def _now(self) -> float:
-        # Asking the system is quicker than asking ROS for the same time.
         return self.get_clock().now().nanoseconds * 1e-9 if self._simulated_time else time.time()
 
     def _follow(self) -> None:

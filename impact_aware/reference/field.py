@@ -128,6 +128,8 @@ class ReferenceField:
         ante_rotation_deceleration: Largest of the rotation during the approach, rad/s^2; 0 for any.
         post_sideways_radius: From this distance from the impact position on the prediction's part across the way to the
             goal has left the post-impact part, m; 0 keeps it as long as the rest.
+        push_lever: Distance of the object's centre ahead of the point where a tip pushes it, m; 0 where it can't turn
+            about that, as before a palm.
     """
 
     task: str
@@ -156,6 +158,7 @@ class ReferenceField:
     object_orientation: Array = dataclasses.field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
     ante_rotation_deceleration: float = 0.0
     post_sideways_radius: float = 0.0
+    push_lever: float = 0.0
     object_velocity: Array = dataclasses.field(default_factory=lambda: np.zeros(3))
     object_time: float = 0.0
     object_shape: str = "box"

@@ -80,6 +80,7 @@ def make_field(
         post_radius_max=fields.post_radius_max,
         post_rotation_gain=fields.post_rotation_gain,
         post_sideways_radius=fields.post_sideways_radius,
+        push_lever=_push_lever(task),
         object_mass=task.object.mass,
         object_friction=task.object.friction_table,
         revision=revision,
@@ -96,6 +97,15 @@ def make_field(
     else:
         check_postures(field, robots, bases, postures)
     return field
+
+
+def _push_lever(task: Task) -> float:
+    """Distance of the object's centre ahead of the point where the only arm's tip pushes it, m; 0 for none."""
+    only = task.arms[0]
+    if len(task.arms) > 1 or any(only.pad_half_sizes):
+        return 0.0
+    hit = hit_of(task.object, only)
+    return max(float(hit.normal @ (hit.point - np.array(task.object.position))), 0.0)
 
 
 def hit_normal(task: Task, arm: ArmTask) -> Array:

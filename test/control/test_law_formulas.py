@@ -15,7 +15,8 @@ from impact_aware.task import base_placement, load_task, make_field, start_postu
 
 ROBOT = RobotModel.from_profile("panda")
 TASK = load_task("hit_and_push")
-FIELD = make_field(TASK, [ROBOT])
+# As the paper has it, which steers nothing across the way.
+FIELD = dataclasses.replace(make_field(TASK, [ROBOT]), post_sideways_radius=0.0)
 PREDICTION = np.array([0.02, -0.29, 0.01])
 K_TRACK, D_TRACK, K_Q, K_SYNC = 37.0, 43.0, 210.0, 13.0
 GAINS = {

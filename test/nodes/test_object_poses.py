@@ -21,7 +21,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.geometry import write_quaternion, write_vector
+from impact_aware.messages.geometry import vector, write_quaternion, write_vector
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.object_poses import MOST_WAITING
 from impact_aware.nodes.reference_field import ReferenceFieldNode
@@ -324,3 +324,25 @@ def test_an_object_is_turned_as_a_turned_camera_sees_it(make, kind):
         send(node, "object_pose", message)
     face = node.predictor.contact.normal if kind is JumpPredictorNode else node.live.field.arms[0].normal
     np.testing.assert_allclose(face, turned[:, 1], atol=1e-9)
+
+
+def test_who_pushes_the_object_gets_it_where_it_was_seen_and_not_on_the_line_of_half_a_second(make, sent):
+    node = make(ReferenceFieldNode)
+    published = sent(node, "reference_field/object")
+    # It begins to move: the line through the last poses is behind.
+    places = [PLACE - [0.0, 0.002 * max(step - 10, 0) ** 1.5, 0.0] for step in range(20)]
+    for step, place in enumerate(places):
+        send(node, "object_pose", seen(place, 5.0 + 0.03 * step, frame=""))
+    last = published[-1]
+    assert len(published) == 20 and last.header.frame_id == node.live.field.frame
+    assert last.header.stamp == stamp(5.0 + 0.03 * 19)
+    np.testing.assert_allclose(vector(last.pose.position), places[-1], atol=1e-9)
+    assert abs(node.object_poses.watch.position[1] - places[-1][1]) > 0.002
+
+
+def test_without_stamps_or_where_the_pose_is_not_used_nobody_gets_it(make, sent):
+    node, other = make(ReferenceFieldNode), make(ReferenceFieldNode, use_object_pose=False)
+    for one, at in ((node, 0.0), (other, 5.0)):
+        published = sent(one, "reference_field/object")
+        send(one, "object_pose", seen(PLACE, at, frame=""))
+        assert published == []

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from controller_bench import FAILURE, SUCCESS
+from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import Heartbeat
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
@@ -19,6 +20,7 @@ from std_srvs.srv import Trigger
 from impact_aware.control import Mode, SafeReason
 from impact_aware.control.ending import RELEASE_SHARE
 from impact_aware.nodes.ros import runtime
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 
@@ -317,3 +319,19 @@ def test_an_arm_that_stopped_by_itself_ends_the_motion_with_its_reason(make_benc
     command = bench.session.command
     assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.ARM_STOPPED)
     assert command.detail == f"the arm {arm.prefix}".rstrip() + " has stopped: joint_reflex"
+
+
+@pytest.mark.parametrize(("frame", "taken"), [("panda_link0", True), ("camera", False)])
+def test_after_the_impact_the_object_is_where_it_was_seen(bench, frame, taken):
+    bench.activate()
+    bench.state(count=3)
+    session = bench.node.session
+    bench.impact()
+    bench.state(count=30)
+    message = PoseStamped()
+    message.header.frame_id, message.header.stamp = frame, stamp(session.command.time)
+    found = session.command.object_position + [0.01, 0.0, 0.0]
+    message.pose.position.x, message.pose.position.y, message.pose.position.z = found.tolist()
+    send(bench.node, "reference_field/object", message)
+    bench.state(count=200)
+    assert bool(session.command.object_position[0] > found[0] - 0.002) is taken

@@ -14,6 +14,7 @@ import yaml
 from tqdm import tqdm
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.episode_settings import Camera
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
@@ -32,6 +33,7 @@ class BenchOptions(Options):
 
     runs: int = described(20, "runs, each in a world of its own", 1, 1000)
     first: int = described(0, "number of the first run", 0, 10**6)
+    blind: bool = described(False, "no camera sees the object after the impact")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -47,7 +49,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     rows = []
     numbers = range(args.first, args.first + args.runs)
     for number in tqdm(numbers, desc="episodes", unit="run", disable=not sys.stderr.isatty()):
-        found = episodes.run(number)
+        found = episodes.run(number, camera=None if args.blind else Camera())
         row: dict[str, Any] = {"number": number, "done": found.done, "stop": found.stop}
         row["goal_error_mm"] = 1e3 * found.goal_error
         row["impact_error_ms"] = 1e3 * found.impact_error
