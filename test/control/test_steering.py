@@ -6,8 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from impact_aware.control.steering import EFFORT, FARTHEST, OLDEST, STEEPEST, Steering, slope
+from impact_aware.control.steering import EFFORT, FARTHEST, OLDEST, PATH_GAIN, STEEPEST, Steering, slope
+from impact_aware.control.tracking_kernels import steer
 from impact_aware.reference import ReferenceField
+from impact_aware.reference.kernels import smoothstep
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import robots_of_task
 
@@ -145,3 +147,35 @@ def test_a_copy_goes_its_own_way():
     other.place(1.01, own.object_position)
     assert other.numbers[8] == pytest.approx(before[8] + 0.001)
     np.testing.assert_array_equal(steering.numbers, before)
+
+
+def test_the_kernel_replaces_what_is_across_the_way_by_the_slope_and_the_path():
+    generator = np.random.default_rng(5)
+    own = field(goal=np.array([0.7, -0.35, 0.1]))
+    steering, _ = started(own)
+    steering.numbers[6], steering.numbers[8] = LEVER, 0.31
+    post = own.post_impact(0)
+    for distance in (0.02, 0.06, 0.2):
+        across, along = steering.numbers[:3], steering.numbers[3:6]
+        centre = own.object_position + distance * along + 0.004 * across
+        tip = centre - 0.095 * along + 0.007 * across + [0.0, 0.0, 0.03]
+        twist, acceleration = generator.normal(size=(2, 6))
+        twist[:3] += 2.0 * along
+        before, slowed, numbers = twist.copy(), acceleration.copy(), steering.numbers.copy()
+        steer(tip, centre, post.numbers, steering.numbers, twist, acceleration)
+        share = smoothstep(float(np.linalg.norm(centre - own.object_position)), 0.0, own.post_sideways_radius)[0]
+        left = float(along @ (own.goal - centre))
+        ways = float(across @ (centre - own.goal)), float(across @ (centre - tip)), left, LEVER, numbers[7]
+        speed = float(along @ before[:3]) * slope(*ways)
+        wanted = speed + PATH_GAIN * (0.31 - float(across @ tip))
+        assert across @ twist[:3] == pytest.approx((1.0 - share) * (across @ before[:3]) + share * wanted)
+        assert across @ acceleration[:3] == pytest.approx((1.0 - share) * (across @ slowed[:3]))
+        assert steering.numbers[10] == pytest.approx((1.0 - share) * (across @ before[:3]) + share * speed)
+        for vector, old in ((twist, before), (acceleration, slowed)):
+            rest = vector[:3] - old[:3]
+            np.testing.assert_allclose(rest, (across @ rest) * across, atol=1e-12)
+            np.testing.assert_array_equal(vector[3:], old[3:])
+    # A tip that goes back steers nothing, and stays on its path.
+    twist[:3], acceleration[:] = -along, 0.0
+    steer(tip, centre, post.numbers, steering.numbers, twist, acceleration)
+    assert across @ twist[:3] == pytest.approx(PATH_GAIN * (0.31 - float(across @ tip)))
