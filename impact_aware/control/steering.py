@@ -133,11 +133,14 @@ class Steering:
         numbers = self.numbers
         if not numbers[9]:
             return centre
-        period, self._at = min(max(time - self._at, 0.0), LONGEST_STEP), time
+        # Comparisons, as each call counts a thousand times a second.
+        period, self._at = time - self._at, time
+        period = 0.0 if period < 0.0 else LONGEST_STEP if period > LONGEST_STEP else period
         fresh = time - self._seen <= OLDEST
         numbers[6] = self._lever if fresh else 0.0
         if fresh:
-            self.offset = self.offset + min(period / SETTLING, 1.0) * (self._aim - self.offset)
+            self.offset = self.offset + period / SETTLING * (self._aim - self.offset)
         self._places.append((time, centre))
         numbers[8] += numbers[10] * period
-        return np.asarray(centre + self.offset)
+        found: Array = centre + self.offset
+        return found
