@@ -89,12 +89,13 @@ class Steering:
         offset: (3,) Of the object from where the tip has it, m.
     """
 
-    def __init__(self) -> None:
-        """Nothing is pushed."""
+    def __init__(self, field: ReferenceField | None = None) -> None:
+        """Nothing is pushed yet; without a field of a single arm whose push lets go sideways, nothing ever is."""
         self.numbers, self.offset = np.zeros(NUMBERS), np.zeros(3)
         self._places: deque[tuple[float, Array]] = deque(maxlen=512)
         self._seen, self._aim, self._at = -math.inf, np.zeros(3), math.nan
-        self._lever = 0.0
+        self._field = field if field is not None and len(field.arms) == 1 and field.post_sideways_radius else None
+        self._lever = 0.0 if self._field is None else self._field.push_lever
 
     def copy(self) -> Steering:
         """An independent one, which sees nothing more."""
@@ -103,19 +104,19 @@ class Steering:
         found._places = deque(maxlen=1)
         return found
 
-    def begin(self, field: ReferenceField, centre: Array, tip: Array, time: float) -> None:
-        """The tip of the only arm, at (3,), touches the object whose centre it has at (3,), m."""
-        self.__init__()  # type: ignore[misc]
-        way = (field.goal - centre) * (1.0, 1.0, 0.0)
+    def begin(self, centre: Array, tip: Array, time: float) -> None:
+        """The tip, at (3,), touches the object whose centre it has at (3,), m."""
+        field = self._field
+        way = np.zeros(3) if field is None else (field.goal - centre) * (1.0, 1.0, 0.0)
         length = float(np.linalg.norm(way))
-        if len(field.arms) > 1 or not field.post_sideways_radius or length < SHORTEST:
+        if field is None or length < SHORTEST:
             return
         along = way / length
         across = np.array([-along[1], along[0], 0.0])
         edges = (field.object_rotation * field.object_half_extents) ** 2
         self.numbers[:3], self.numbers[3:6] = across, along
         self.numbers[7], self.numbers[8], self.numbers[9] = EVENNESS * float(edges[:2].sum()), across @ tip, 1.0
-        self._lever, self._at = field.push_lever, time
+        self._at = time
 
     def see(self, time: float, position: ArrayLike) -> bool:
         """The object's centre was seen at (3,), m, at a time, s; returns whether that is used."""

@@ -106,7 +106,7 @@ class TrackingReference:
         self._interim_positions = np.full((count, 3), np.nan)
         self._prediction: ArrayLike | None = None
         self._arms_after: dict[int, ArmAfterImpact] = {}
-        self.settling, self.steering = Settling(count), Steering()
+        self.settling, self.steering = Settling(count), Steering(self._given)
         self._settled_at = np.nan
         self._movement, self._gains = np.zeros((3, 3)), np.zeros(5)
         self._use(self._given)
@@ -147,7 +147,7 @@ class TrackingReference:
         self._entered = time
         self._interim_positions = positions
         self._settled_at = time
-        self.steering.begin(self.field, self._object_at_impact, arms[0].position, time)
+        self.steering.begin(self._object_at_impact, arms[0].position, time)
         self._follow_impact(arms, self._prediction, event_sequence)
 
     def join_contact(

@@ -102,7 +102,7 @@ def make_field(
 def _push_lever(task: Task) -> float:
     """Distance of the object's centre ahead of the point where the only arm's tip pushes it, m; 0 for none."""
     only = task.arms[0]
-    if len(task.arms) > 1 or any(only.pad_half_sizes):
+    if task.lifts or len(task.arms) > 1 or any(only.pad_half_sizes):
         return 0.0
     hit = hit_of(task.object, only)
     return max(float(hit.normal @ (hit.point - np.array(task.object.position))), 0.0)

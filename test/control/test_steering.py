@@ -24,9 +24,9 @@ def field(name="hit_and_push", **changes) -> ReferenceField:
 
 def started(own=None, time=1.0, lever=LEVER):
     own = own or field()
-    steering = Steering()
+    steering = Steering(own)
     centre = own.object_position
-    steering.begin(own, centre, centre + [0.0, lever + 0.03, 0.0], time)
+    steering.begin(centre, centre + [0.0, lever + 0.03, 0.0], time)
     return steering, own
 
 
