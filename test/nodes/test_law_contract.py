@@ -1,7 +1,8 @@
 """The simulated plant keeps the contract of laws."""
 
+import numpy as np
 import pytest
-from law_contract import *  # noqa: F403 - the contract's tests
+from law_contract import LawContract, made, run
 from rclpy.node import Node
 
 from impact_aware.messages.local_law import law_to_message
@@ -33,3 +34,14 @@ def consumer(ros_context):
     node = Node("plant")
     yield Plant(node)
     node.destroy_node()
+
+
+class TestPlant(LawContract):
+    """Of `sim_robot`."""
+
+    def test_a_law_for_other_joints_is_dropped(self, consumer, robot):
+        consumer.receive(made(robot))
+        before = run(consumer, 5)[-1]
+        names = tuple(f"left_{name}" for name in robot.joint_names)
+        consumer.receive(made(robot, joint_names=names, effort=robot.gravity(robot.home) + 5.0, sequence=11))
+        np.testing.assert_allclose(run(consumer, 10, 6)[-1], before, atol=0.05)
