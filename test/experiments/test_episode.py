@@ -17,6 +17,7 @@ from impact_aware.experiments.episode import (
     run_episode,
     task_scene,
 )
+from impact_aware.experiments.episode_settings import Camera
 from impact_aware.experiments.run_figures import judge
 from impact_aware.records import ImpactEvent
 from impact_aware.reference.rotation import quaternion_from_rotation
@@ -245,3 +246,15 @@ def test_a_box_on_a_belt_is_hit_where_it_will_be_and_its_jump_is_predicted():
     # 0.5 m/s relative to the box, as on a box at rest.
     before = result.tool_twist[at - 2, 0, :3]
     np.testing.assert_allclose(before, np.add(task.arms[0].impact_velocity, velocity), atol=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_camera_brings_a_box_that_stands_askew_nearer_to_its_goal(side):
+    task, truth = load_task("hit_and_push"), Truth(displacement=(-0.004 * side, 0.01, 0.0), yaw=0.02 * side)
+    miss = {}
+    for camera in (None, Camera()):
+        result = run_episode(task, EpisodeSettings(duration=4.0, camera=camera, truth=truth), seed=1)
+        assert result.safe_reason is None
+        miss[camera] = float(np.linalg.norm(result.object_position[-1] - task.goal))
+    assert miss[None] > 0.01 and miss[Camera()] < 0.5 * miss[None]
