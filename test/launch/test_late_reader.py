@@ -40,10 +40,10 @@ def bag(suite, tmp_path) -> Path:
     suite.start("reference_field")
     wanted = [*LATCHED, "/joint_states"]
     suite.until(lambda: all(suite.node.count_subscribers(topic) for topic in wanted), f"a recorder of {wanted}")
-    heard = []
+    received = []
     for topic, kind in LATCHED.items():
-        suite.node.create_subscription(kind, topic, lambda _, topic=topic: heard.append(topic), LATE)
-    suite.until(lambda: set(heard) == set(LATCHED), f"each of {list(LATCHED)}")
+        suite.node.create_subscription(kind, topic, lambda _, topic=topic: received.append(topic), LATE)
+    suite.until(lambda: set(received) == set(LATCHED), f"each of {list(LATCHED)}")
     for process in reversed(suite.processes):
         process.signal(signal.SIGINT)
     suite.until(lambda: not any(process.running for process in suite.processes), "the end of all")
@@ -55,16 +55,16 @@ def bag(suite, tmp_path) -> Path:
 
 def test_a_reader_that_comes_after_the_bag_was_played_gets_what_is_latched(suite, bag):
     played = [*LATCHED, "/joint_states"]
-    heard = {}
+    received = {}
     command = [sys.executable, bag_player.__file__, str(bag), *played]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=quiet_environment(suite.domain), **pipes) as player:
         assert player.stdout.readline() == "played\n"
         for topic, kind in {**LATCHED, "/joint_states": JointState}.items():
-            suite.node.create_subscription(kind, topic, lambda own, topic=topic: heard.setdefault(topic, own), LATE)
-        suite.until(lambda: len(heard) == len(LATCHED), f"each of {list(LATCHED)}", 20.0)
+            suite.node.create_subscription(kind, topic, lambda own, topic=topic: received.setdefault(topic, own), LATE)
+        suite.until(lambda: len(received) == len(LATCHED), f"each of {list(LATCHED)}", 20.0)
         player.communicate("")
     # States are not latched: whoever comes late is late.
-    assert set(heard) == set(LATCHED)
-    assert heard["/task"].name == heard["/reference_field"].task == "hit_and_push"
-    assert "<robot" in heard["/robot_description"].data
+    assert set(received) == set(LATCHED)
+    assert received["/task"].name == received["/reference_field"].task == "hit_and_push"
+    assert "<robot" in received["/robot_description"].data
