@@ -224,7 +224,10 @@ CLAIMS: dict[str, Claim] = {
     "franka": Claim(
         "validation",
         "bench franka",
-        (*_rooms("control", "reference", "detection", "experiments", "impact"), "rigs/impact_aware_rigs/franka"),
+        (
+            *_rooms("control", "reference", "detection", "experiments", "impact", "franka"),
+            "rigs/impact_aware_rigs/franka",
+        ),
         ("figure", "measured", "aim"),
         values(
             ("runs", "count", ""),
@@ -238,6 +241,8 @@ CLAIMS: dict[str, Claim] = {
             ("by `analyze`, largest, ms", "analyzed_impact_error_ms.largest", "<= 2"),
             ("error of the prediction by the profile, share of the jump, median", "prediction_error.median", ""),
             ("with the simulated joints' motor inertia", "prediction_error_known_armature.median", ""),
+            ("the driver applies a law, processor time with its socket, p50, us", "law.processor_p50_us", ""),
+            ("p99", "law.processor_p99_us", "<= 100"),
         ),
     ),
     "franka-faults": Claim(

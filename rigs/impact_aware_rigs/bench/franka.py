@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import select
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,18 +15,29 @@ import numpy as np
 import yaml
 from tqdm import tqdm
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.control.command import Mode
+from impact_aware.control.local_law import LocalLaw
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.experiments.episode_settings import Camera
+from impact_aware.franka.channel import FOLLOWING, Channel
+from impact_aware.franka.driver import DriverSettings
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.resources import read_named
+from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import robots_of_task
 from impact_aware_rigs.franka.arm import missing_packages
 
 NEAR = 0.005
 """Analyzed impacts within this time of the first contact are of the hit, s."""
+
+LAW_EVERY, SETTLED = 4, 200
+"""States per law, and first states in which a law is applied that are not counted."""
+
+PATIENCE = 300.0
+"""For all states with laws, s of wall time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +46,7 @@ class BenchOptions(Options):
 
     runs: int = described(20, "runs, each in a world of its own", 1, 1000)
     first: int = described(0, "number of the first run", 0, 10**6)
+    laws: int = described(5000, "states in which the driver applies a law, for its processor time", 100, 10**6)
     blind: bool = described(False, "no camera sees the object after the impact")
 
 
@@ -57,7 +71,41 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         row |= {"states": status.states_sent, "lost": status.states_lost, "superseded": status.states_ahead}
         row["success_rate"] = found.success
         rows.append(row | (analysis(found) if found.done else {}))
-    return summary(rows) | {"runs": rows}
+    return summary(rows) | {"law": law_times(args.laws), "runs": rows}
+
+
+def law_times(states: int) -> dict[str, float]:
+    """Processor time per state in which the driver applies a law, from the state read to the torque sent, us.
+
+    The driver is the process that `franka_fci_relay` starts; a law that holds the arm comes for every fourth state.
+    """
+    from impact_aware_rigs.franka import SimulatedFranka
+
+    robot, channel, spent, sequence = RobotModel.from_profile("fr3"), Channel(), list[float](), 0
+    none, square = np.zeros(robot.n), np.zeros((robot.n, robot.n))
+    with SimulatedFranka(task="") as arm:
+        settings = DriverSettings(arm.address, "fr3", control=True, realtime="ignore", arm_time=True)
+        process = settings.start(channel)
+        limit = time.monotonic() + PATIENCE
+        try:
+            while len(spent) < states + SETTLED and time.monotonic() < limit and process.poll() is None:
+                select.select([channel.fds[1]], [], [], 0.05)
+                channel.drain()
+                for state in channel.take_states():
+                    if state["phase"] == FOLLOWING:
+                        spent.append(1e6 * float(state["law_time"]))
+                    if len(spent) % LAW_EVERY == 0:
+                        sequence, q = sequence + 1, state["q"].copy()
+                        arrays = robot.gravity(q), none, square, 2.0 * np.eye(robot.n), q, none
+                        stamp = float(state["stamp"])
+                        channel.put_law(LocalLaw(robot.joint_names, *arrays, stamp, 0.03, sequence, Mode.HOLD))
+        finally:
+            process.kill()
+            process.wait()
+    if len(spent) < states + SETTLED:
+        raise ImpactAwareError(f"only {len(spent)} states were answered by laws within {PATIENCE:g} s")
+    p50, p99 = np.percentile(spent[SETTLED:], [50, 99])
+    return {"states": states, "processor_p50_us": float(p50), "processor_p99_us": float(p99)}
 
 
 def analysis(found: Any) -> dict[str, float]:
