@@ -49,9 +49,7 @@ class Finding:
     advice: str | None = ""
 
 
-def look_at_host(
-    card: str = "", environment: Mapping[str, str] | None = None, root: Path = Path("/")
-) -> list[Finding]:
+def look_at_host(card: str = "", environment: Mapping[str, str] | None = None, root: Path = Path("/")) -> list[Finding]:
     """Everything that can be read.
 
     Args:
@@ -201,7 +199,7 @@ def _buffers(root: Path) -> Finding:
     if not text.isdecimal():
         return Finding("receive buffers", "unknown", None)
     found = f"up to {int(text) / 1024:.0f} KiB"
-    advice = "" if int(text) >= BUFFER else "`sudo sysctl -w net.core.rmem_max=4194304`, for bursts of messages"
+    advice = "" if int(text) >= BUFFER else "`sudo sysctl -w net.core.rmem_max=4194304`, for bursts"
     return Finding("receive buffers", found, advice)
 
 
@@ -216,7 +214,7 @@ def _card(root: Path, name: str) -> Iterator[Finding]:
         return
     state, speed = _text(folder / "operstate"), _text(folder / "speed")
     if state not in ("up", "unknown"):
-        yield Finding(what, state or "unknown", "plug the cable in, and give the card an address in the arm's network")
+        yield Finding(what, state or "unknown", "plug the cable in, and give it an address of the arm's network")
         return
     if not speed.isdecimal():
         yield Finding(what, f"{state}, of unknown speed", None)
@@ -228,7 +226,7 @@ def _card(root: Path, name: str) -> Iterator[Finding]:
 def _middleware(variables: Mapping[str, str]) -> Finding:
     chosen = variables.get("RMW_IMPLEMENTATION", "")
     if "zenoh" in chosen:
-        return Finding("middleware", chosen, "rmw_fastrtps_cpp or rmw_cyclonedds_cpp: both report the death of a node")
+        return Finding("middleware", chosen, "rmw_fastrtps_cpp or rmw_cyclonedds_cpp: they report a node's death")
     return Finding("middleware", chosen or "the distribution's")
 
 

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import textwrap
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from impact_aware.bringup.host_check import Finding, look_at_host, measure_jitter
@@ -15,11 +16,17 @@ from impact_aware.bringup.middleware import MissingRosError
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.processes import NodeProcess, end_processes
 from impact_aware.cli.output import show
+from impact_aware.errors import one_line
 from impact_aware.parameters import Options, described
 from impact_aware.ranges import Range
 
 PATIENCE = 20.0
 """Time that the node has to start and to end, s."""
+
+WIDTH, INDENT = 100, 9
+"""Columns of the output, and of them before each finding."""
+
+_wrapped = partial(textwrap.wrap, break_on_hyphens=False)
 
 _WORDS = {"": "ok", None: "unknown"}
 
@@ -28,7 +35,7 @@ _WORDS = {"": "ok", None: "unknown"}
 class DoctorOptions(Options):
     """What is looked at."""
 
-    joint_states: str = described("joint_states", "topic of the arm's states")
+    joint_states: str | None = described(None, "topic of an arm's states", absent="every topic of that name")
     robot: str = described("", "profile whose joints are looked for")
     listen: float = described(3.0, "time for which the graph is looked at, or 0", within=Range(0.0, 60.0, "s"))
     network_card: str = described("", "card to the arm, such as eth1")
@@ -40,12 +47,12 @@ OPTIONS = (DoctorOptions,)
 
 def run(args: argparse.Namespace) -> int:
     """Look, measure, print; the exit status is 1 when there is something to do."""
-    findings = look_at_graph(args.joint_states, args.robot, args.listen) if args.listen else []
+    findings = look_at_graph(args.joint_states or "", args.robot, args.listen) if args.listen else []
     findings += look_at_host(args.network_card)
     if args.seconds:
         findings.append(measure_jitter(args.seconds))
     to_do = sum(bool(own.advice) for own in findings)
-    show(args, {"to_do": to_do, "findings": [vars(own) for own in findings]}, lambda: _table(findings))
+    show(args, {"to_do": to_do, "findings": [vars(own) for own in findings]}, lambda: screen(findings))
     return 1 if to_do else 0
 
 
@@ -67,10 +74,13 @@ def look_at_graph(joint_states: str, robot: str, seconds: float) -> list[Finding
         return found or [Finding("ROS graph", process.log.read_text(errors="replace").strip() or "no answer", None)]
 
 
-def _table(findings: list[Finding]) -> str:
+def screen(findings: list[Finding]) -> str:
+    """The findings as text for one screen: remedies whole, and the first two lines of what was found."""
     lines = []
     for own in findings:
-        lines.append(f"{_WORDS.get(own.advice, 'to do'):9s}{own.name}: {own.found}")
-        if own.advice:
-            lines += textwrap.wrap(own.advice, 110, initial_indent=9 * " ", subsequent_indent=9 * " ")
+        words = one_line(f"{own.name}: {own.found}")
+        part = _wrapped(words, WIDTH - INDENT, max_lines=2, placeholder=" ... (--json)")
+        text = " ".join([*part, *(["->", one_line(own.advice)] if own.advice else [])])
+        word = _WORDS.get(own.advice, "to do")
+        lines += _wrapped(text, WIDTH, initial_indent=word.ljust(INDENT), subsequent_indent=INDENT * " ")
     return "\n".join(lines)

@@ -6,7 +6,8 @@ It listens to joint states for a while. Each line is a finding: `name`, `found`,
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from rclpy.node import Node
 from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import JointState
 
+from impact_aware.arrays import Array
 from impact_aware.json_text import json_text
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes.ros.diagnostics import listening_addresses
@@ -29,6 +31,12 @@ from impact_aware.robot import load_profile
 LOWEST_RATE = 200.0
 """Rate below which impacts are hard to detect, Hz."""
 
+MOST = 2
+"""Topics of states that are looked at in detail."""
+
+DISCOVERY_PERIOD = 0.1
+"""Time between two looks for such topics, s."""
+
 LATE = 0.1
 """Age of a stamp on arrival, either way, from which the clocks of driver and this machine differ, s."""
 
@@ -37,74 +45,118 @@ LATE = 0.1
 class Settings:
     """Parameters of the node."""
 
-    joint_states: str = described("joint_states", "topic of the arm's states")
+    joint_states: str = described("", "topic of an arm's states; empty: every topic called joint_states")
     robot: str = described("", "profile whose joints are looked for; empty: any joints do")
     seconds: float = described(3.0, "time to listen, s", 0.5, 60.0)
+
+
+@dataclass
+class _Heard:
+    """Messages on a topic since a time of a steady clock, s: arrival and stamp, s of system time, and names of each."""
+
+    since: float
+    messages: list[tuple[float, float, tuple[str, ...]]] = field(default_factory=list)
 
 
 class GraphProbeNode(Node):
     """Listens, prints, and ends."""
 
     def __init__(self, **ros: Any) -> None:
-        """Subscribe to the states; `ros` goes to rclpy's node."""
+        """Subscribe to the states, where they are not named as soon as they appear; `ros` goes to rclpy's node."""
         super().__init__("graph_probe", **ros)
         self.finished = False
         self._settings = load_settings(self, Settings)
-        self._messages: list[tuple[float, float, tuple[str, ...]]] = []
-        self._topic = self.resolve_topic_name(self._settings.joint_states)
-        self.create_subscription(JointState, self._topic, self._on_state, state_qos(False, False))
+        self._heard: dict[str, _Heard] = {}
+        if self._settings.joint_states:
+            self._listen(self.resolve_topic_name(self._settings.joint_states))
+        else:
+            steady_timer(self, DISCOVERY_PERIOD, self._discover)
         steady_timer(self, self._settings.seconds, self._print)
 
-    def _on_state(self, message: JointState) -> None:
-        self._messages.append((time.time(), stamp_seconds(message), tuple(message.name)))
+    def _discover(self) -> None:
+        for topic in self._topics():
+            if topic not in self._heard:
+                self._listen(topic)
+
+    def _topics(self) -> list[str]:
+        """Return every topic of an arm's states that somebody publishes."""
+        named = [topic for topic, _ in self.get_topic_names_and_types() if topic.endswith("/joint_states")]
+        return sorted(topic for topic in named if self.count_publishers(topic))
+
+    def _listen(self, topic: str) -> None:
+        heard = self._heard[topic] = _Heard(time.monotonic())
+
+        def receive(message: JointState) -> None:
+            heard.messages.append((time.time(), stamp_seconds(message), tuple(message.name)))
+
+        self.create_subscription(JointState, topic, receive, state_qos(False, False))
 
     def _print(self) -> None:
-        for name, found, advice in (*self._surroundings(), *self._states(), self._qos()):
+        for name, found, advice in (*self._surroundings(), *self._arms(), self._qos()):
             print(json_text({"name": name, "found": found, "advice": advice}), flush=True)
         self.finished = True
+
+    def _clocks(self) -> list[str]:
+        return sorted(end_name(end) for end in self.get_publishers_info_by_topic("/clock"))
 
     def _surroundings(self) -> list[tuple[str, str, str]]:
         reach = ", ".join(listening_addresses()) or "unknown addresses"
         domain = f"{self.context.get_domain_id()}, by {get_rmw_implementation_identifier()}, listens on {reach}"
         others = sorted({f"{space.rstrip('/')}/{name}" for name, space in self.get_node_names_and_namespaces()})
         others.remove(self.get_fully_qualified_name())
-        alone = "" if others else "is ROS_DOMAIN_ID that of the robot's driver, and the discovery range wide enough?"
-        clocks = sorted(end_name(end) for end in self.get_publishers_info_by_topic("/clock"))
+        alone = (
+            ""
+            if others
+            else "start the driver, or set its ROS_DOMAIN_ID; if elsewhere, ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET"
+        )
+        clocks = self._clocks()
         return [
             ("ROS domain", domain, ""),
             ("nodes", f"{len(others)}: {_few(others)}", alone),
-            ("/clock", _few(clocks), "one node at most may publish /clock" if len(clocks) > 1 else ""),
+            ("/clock", _few(clocks), "end all but one: time jumps between them" if len(clocks) > 1 else ""),
         ]
 
-    def _states(self) -> list[tuple[str, str, str]]:
-        """Who publishes the states, at which rate, with which stamps and joints."""
-        sources = sorted(end_name(end) for end in self.get_publishers_info_by_topic(self._topic))
-        several = "remap the nodes to the topic of one driver: each publisher moves the arm elsewhere"
-        found = [(f"{self._topic} from", _few(sources), several if len(sources) > 1 else "")] if sources else []
-        if not self._messages:
-            return [*found, (self._topic, "no message", why_silent(self, self._topic, "the robot's driver"))]
-        arrivals, stamps = (np.array([message[k] for message in self._messages]) for k in (0, 1))
-        rate = len(arrivals) / self._settings.seconds
-        slow = "use the driver's own topic: a joint_state_broadcaster or bridge may repeat it more slowly"
-        found.append(("rate", f"{rate:.0f} Hz", slow if rate < LOWEST_RATE else ""))
+    def _arms(self) -> list[tuple[str, str, str]]:
+        """What comes on each topic of states."""
+        shown, others = list(self._heard)[:MOST], list(self._heard)[MOST:]
+        found = [(topic, *self._states(topic, self._heard[topic])) for topic in shown]
+        if others:
+            found.append(("more joint_states", f"{_few(others)}: see --joint-states", ""))
+        if not shown:
+            found = [("joint_states", "no such topic", why_silent(self, "joint_states", "the robot's driver"))]
+        return found
+
+    def _states(self, topic: str, heard: _Heard) -> tuple[str, str]:
+        """Who publishes the states, at which rate, with which stamps and joints; and the remedies, one per fault."""
+        sources = sorted(end_name(end) for end in self.get_publishers_info_by_topic(topic))
+        if not heard.messages:
+            others = [other for other in self._topics() if other != topic]
+            elsewhere = f"; or --joint-states {others[0]}" if others else ""
+            return "no message", why_silent(self, topic, "its driver") + elsewhere
+        arrivals, stamps = (np.array([message[k] for message in heard.messages]) for k in (0, 1))
+        rate = len(arrivals) / (time.monotonic() - heard.since)
+        faults = ["end or remap all but one publisher: each moves the arm elsewhere"] if len(sources) > 1 else []
+        if rate < LOWEST_RATE:
+            faults.append("joint_states:= the driver's own topic: bridges and broadcasters may repeat it more slowly")
+        words, fault = self._stamps(arrivals, stamps)
+        names = sorted({name for _, _, own in heard.messages for name in own})
+        wanted = load_profile(self._settings.robot).joint_names if self._settings.robot else ()
+        faults += [*filter(None, (fault, _missing(names, wanted, self._settings.robot)))]
+        joints = f"{len(names)} joints: {_few(names, 7)}"
+        return f"{rate:.0f} Hz, stamps {words}, from {_few(sources, 2)}, {joints}", "; ".join(faults)
+
+    def _stamps(self, arrivals: Array, stamps: Array) -> tuple[str, str]:
+        """How stamps (k,), s, compare with the arrivals (k,) of their messages, s, and the remedy."""
         age = float(np.median(arrivals - stamps))
         order = float(np.mean(np.diff(stamps) <= 0.0)) if len(stamps) > 1 else 0.0
-        words, advice = f"{1e3 * age:.0f} ms old on arrival", ""
+        words = f"{1e3 * age:.0f} ms old"
         if not stamps.any():
-            words, advice = "none", "have the driver stamp its messages: arrival is too uncertain to detect impacts"
-        elif abs(age) > LATE:
-            advice = "synchronise the clocks, or the stamps are simulated or recorded time"
-        elif order > 0.0:
-            words = f"{words}, {order:.0%} not after the last"
-            advice = "look for a second publisher or a repeating bridge"
-        return [*found, ("stamps", words, advice), self._joints()]
-
-    def _joints(self) -> tuple[str, str, str]:
-        names = sorted({name for _, _, own in self._messages for name in own})
-        wanted = load_profile(self._settings.robot).joint_names if self._settings.robot else ()
-        missing = [name for name in wanted if name not in names]
-        advice = f"{_few(missing)} of {self._settings.robot} are missing: another profile, or joint_prefix"
-        return "joints", f"{len(names)}: {_few(names, 8)}", advice if missing else ""
+            return "none", "have the driver stamp its messages: arrival is too uncertain to detect impacts"
+        if order > 0.0:
+            return f"{order:.0%} not after the last", "look for a second publisher or a repeating bridge"
+        if abs(age) > LATE and self._clocks():
+            return "of /clock", ""
+        return words, "synchronise the clocks, such as by chrony" if abs(age) > LATE else ""
 
     def _qos(self) -> tuple[str, str, str]:
         """Pairs of all nodes' ends between which no message can pass."""
@@ -114,7 +166,19 @@ class GraphProbeNode(Node):
                 for wish in self.get_subscriptions_info_by_topic(topic):
                     if gap := qos_gap(offer.qos_profile, wish.qos_profile):
                         bad.append(f"{topic} from {end_name(offer)} to {end_name(wish)}: {gap}")
-        return "quality of service", f"{len(bad)} mismatches", _few(bad, 2) if bad else ""
+        remedy = "have the publisher offer what the subscription requests, or that request less"
+        found = f"{len(bad)} mismatches: {_few(bad, 2)}" if bad else "no mismatch"
+        return "quality of service", found, remedy if bad else ""
+
+
+def _missing(names: list[str], wanted: Sequence[str], robot: str) -> str:
+    """The remedy where joints of a robot are not among the names."""
+    missing = [name for name in wanted if name not in names]
+    prefixes = {name.removesuffix(wanted[0]) for name in names if missing and name.endswith(wanted[0])}
+    fitting = [prefix for prefix in sorted(prefixes) if all(prefix + name in names for name in wanted)]
+    if fitting:
+        return f"`joint_prefix: {fitting[0]}` for the arm in the task"
+    return f"{_few(missing)} of {robot} are missing: name the arm's profile by robot:=" if missing else ""
 
 
 def _few(names: list[str], count: int = 4) -> str:

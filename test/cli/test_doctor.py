@@ -4,50 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from machines import FAULTS, LIMITS, Machine
 
 from impact_aware.bringup import host_check
-from impact_aware.bringup.host_check import Finding, look_at_host, measure_jitter
+from impact_aware.bringup.host_check import measure_jitter
 from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
-
-LIMITS = """Limit                     Soft Limit           Hard Limit           Units
-Max locked memory         {memory}              9999999999           bytes
-Max realtime priority     {priority}                   99
-Max realtime timeout      unlimited            unlimited            us
-"""
-
-GOVERNOR = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
-
-GOOD = {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp", "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-
-
-class Machine:
-    """A folder with what a kernel tells; everything is well at first."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.write("proc/version", "Linux version 6.8.1-1015-realtime (b@c) (gcc) #16 SMP PREEMPT_RT Fri")
-        self.write("proc/self/limits", LIMITS.format(memory="unlimited", priority=99))
-        self.write("proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\nCpus_allowed_list:\t0-2,5-7\n")
-        self.write("sys/devices/system/cpu/isolated", "2-3\n")
-        for number in range(2):
-            self.write(f"sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor", "performance\n")
-        self.write("proc/sys/net/core/rmem_max", "4194304\n")
-        self.write("sys/class/net/eth1/operstate", "up\n")
-        self.write("sys/class/net/eth1/speed", "1000\n")
-        self.write("sys/class/net/wlan0/wireless/status", "")
-
-    def write(self, name: str, text: str) -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def look(self, card: str = "eth1", **environment: str) -> dict[str, Finding]:
-        return {own.name: own for own in look_at_host(card, GOOD | environment, self.root)}
 
 
 @pytest.fixture
@@ -63,20 +28,7 @@ def test_a_machine_on_which_all_is_well(machine):
     assert found["network card eth1"].found == "up, 1000 Mbit/s"
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "name", "found", "advice"),
-    [
-        ("proc/version", "Linux version 6.8.0-50-generic (b) #1", "kernel", "6.8.0-50-generic", "PREEMPT_RT"),
-        ("proc/self/limits", LIMITS.format(memory=2**40, priority=19), "realtime_priority", "up to 19", "rtprio 99"),
-        ("proc/self/limits", LIMITS.format(memory="8388608", priority=99), "locked memory", "up to 8 MB", "memlock"),
-        ("proc/self/status", "Cpus_allowed_list:\t0-2\n", "processors", "3", "four or more"),
-        ("sys/devices/system/cpu/isolated", "\n", "isolated processors", "none", "isolcpus"),
-        (GOVERNOR, "powersave", "power governor", "performance, powersave", "cpupower"),
-        ("proc/sys/net/core/rmem_max", "212992", "receive buffers", "up to 208 KiB", "sysctl"),
-        ("sys/class/net/eth1/speed", "100", "network card eth1", "up, 100 Mbit/s", "1000 Mbit/s"),
-        ("sys/class/net/eth1/operstate", "down", "network card eth1", "down", "plug the cable in"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("file", "text", "name", "found", "advice"), FAULTS)
 def test_what_is_not_well_is_named_with_what_to_do(machine, file, text, name, found, advice):
     machine.write(file, text)
     looked = machine.look()
@@ -153,7 +105,7 @@ def test_the_graph_is_looked_at_by_a_node_in_the_domain_of_the_shell(ros_domain,
     status = main(["doctor", "--seconds", "0", "--listen", "0.5", "--json"])
     found = {own["name"]: own for own in json.loads(capsys.readouterr().out)["findings"]}
     assert status == 1 and found["ROS domain"]["found"].startswith(f"{ros_domain}, by rmw_")
-    assert "is the robot's driver running there?" in found["/joint_states"]["advice"]
+    assert "is the robot's driver running there?" in found["joint_states"]["advice"]
 
 
 @pytest.mark.dds
