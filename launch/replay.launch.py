@@ -7,6 +7,7 @@ Everything runs in the time of the recording. Only measurements are played, neve
 """
 
 import tempfile
+from xml.etree import ElementTree
 
 import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -45,6 +46,9 @@ SWITCHES = {
     "markers": ("true", "start impact_markers"),
     "rviz": ("false", "start RViz; it stays open at the end"),
 }
+
+APART = [("/tf", "description/tf"), ("/tf_static", "description/tf_static")]
+"""Where robot_state_publisher sends the frames of an arm that the recording has already."""
 
 ARGUMENTS = [
     *(
@@ -117,13 +121,19 @@ def view(replay: Replay) -> list[LaunchDescriptionEntity]:
         name = namespace.rpartition("/")[2]
         prefix = "" if single else f"{name}/"
         pads = arms[name].pad_half_sizes if not single else task.arms[0].pad_half_sizes
-        description = ParameterValue(shown_urdf(profile, pads), value_type=str)
+        urdf = shown_urdf(profile, pads)
+        description = ParameterValue(urdf, value_type=str)
+        joints = [
+            own for own in ElementTree.fromstring(urdf).iterfind("joint") if own.get("name") in profile.joint_names
+        ]
+        recorded = {f"{prefix}{own.find('child').get('link')}" for own in joints} <= replay.frames
         actions.append(
             Node(
                 package="robot_state_publisher",
                 executable="robot_state_publisher",
                 namespace=namespace,
                 parameters=[time | {"robot_description": description, "frame_prefix": prefix}],
+                remappings=APART if recorded else [],
             )
         )
         arm = task.arms[0] if single else arms[name]

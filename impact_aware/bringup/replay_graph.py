@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ PLAYED = (
 CLOCK_RATE = 100.0
 """How often `/clock` is published, Hz: as a simulation does, as each node with `use_sim_time` receives all of it."""
 
+TF_MESSAGES = 100
+"""Recorded messages of TF that are looked at: those of several sources at different rates."""
+
 WATCHING = ("impact_detector", "jump_predictor", "impact_markers")
 """Nodes that listen; what they say was recorded too, but is not played."""
 
@@ -39,6 +43,7 @@ class Replay:
         task: Task whose contact the predictors are given.
         robots: Profile of each arm.
         nodes: Who listens.
+        frames: Child frames of the recorded TF, from its first messages.
     """
 
     topics: tuple[str, ...]
@@ -46,6 +51,7 @@ class Replay:
     task: str
     robots: tuple[str, ...]
     nodes: tuple[NodeSpec, ...]
+    frames: frozenset[str] = frozenset()
 
 
 def plan_replay(
@@ -80,6 +86,7 @@ def plan_replay(
         from_tf = any(arm.base_in_tf for arm in load_task(task).arms)
         played = (*PLAYED, *(["task"] if from_tf else []))
         topics = tuple(sorted(topic for topic in bag.topics if topic.rpartition("/")[2] in played))
+        frames = _recorded_frames(bag)
         single = robot or _recorded_profile(bag, found[chosen[0]])
     watching: dict[str, Any] = {"simulation": False, "control": False, "autostart": False, "markers": markers}
     watching |= {"task": task, "parameter_file": parameter_file, "bases_from_tf": from_tf}
@@ -99,7 +106,7 @@ def plan_replay(
         for spec in graph
         if spec.executable in WATCHING or not has_field
     )
-    return Replay(topics, chosen, task, robots, nodes)
+    return Replay(topics, chosen, task, robots, nodes, frames)
 
 
 def player_arguments(
@@ -169,6 +176,17 @@ def _recorded_task(bag: Bag) -> str:
                     break
                 return name
     return ""
+
+
+def _recorded_frames(bag: Bag) -> frozenset[str]:
+    """Child frames of the first messages in TF: an arm's publisher sends all of its links again and again."""
+    return frozenset(
+        str(transform.child_frame_id)
+        for topic in bag.topics
+        if topic in ("/tf", "/tf_static")
+        for _, message in islice(bag.messages(topic), TF_MESSAGES)
+        for transform in message.transforms
+    )
 
 
 def _recorded_profile(bag: Bag, topic: str) -> str:

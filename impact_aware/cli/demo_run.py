@@ -55,6 +55,8 @@ class Demo:
         if any(spec.parameters.get("realtime_priority") for spec in graph):
             # Below the loop, and before all who have no priority: it takes little, and what it misses is lost.
             recording["realtime_priority"] = 1
+        plant = next((spec.parameters for spec in graph if spec.executable == "sim_robot"), {})
+        recording |= {"links_of": plant["task"], "robot": plant.get("robot", "panda")} if plant else {}
         recorder = NodeSpec("bag_recorder", "bag_recorder", parameters=recording)
         self._monitor_spec, *nodes = with_companions((NodeSpec("run_monitor", "run_monitor"), recorder, *graph))
         self._graph = tuple(nodes)

@@ -20,14 +20,18 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from impact_aware.bags.link_transforms import TF, TF_STATIC, TRANSFORMS_TYPE, LinkTransforms, transforms
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp
 from impact_aware.nodes.ros.messages import message_class
+from impact_aware.nodes.ros.qos import LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
+from impact_aware.task import load_task
+from impact_aware.task.arms import arms_of_task, frame_names
 
 STATES = "sensor_msgs/msg/JointState"
 
@@ -56,6 +60,8 @@ class Settings:
         False,
         "the time of each message is the newest stamp of joint_states, as beside a simulated plant; else the clock's",
     )
+    links_of: str = described("", "task whose arms' links are added as /tf; empty: none")
+    robot: str = described("panda", "profile of a single arm")
 
 
 class BagRecorderNode(Node):
@@ -94,11 +100,54 @@ class BagRecorderNode(Node):
         self._counted = 0
         self._stamp, clock = 0, self.get_clock()
         in_time_of_states = self._settings.time_of_states
+        self._connections: dict[str, Any] = {}
+        self._static = b""
+        self._links = self._find_links() if self._settings.links_of else {}
         self._now = (lambda: self._stamp) if in_time_of_states else (lambda: clock.now().nanoseconds)
         self._readiness = Readiness(self, records_all_but=self._settings.exclude)
         steady_timer(self, DISCOVERY_PERIOD, self._discover)
         steady_timer(self, FLUSH_PERIOD, self._flush)
         self.get_logger().info(f"recording to {path}")
+
+    def _find_links(self) -> dict[str, LinkTransforms]:
+        """Topics of the task's arms, and what places their links; the bases are static, and in one message."""
+        task = load_task(self._settings.links_of)
+        arms = arms_of_task(task, self._settings.robot)
+        found, bases = {}, {}
+        for own, arm in zip(task.arms, arms, strict=True):
+            links = LinkTransforms(arm.robot, own.joint_prefix or (f"{arm.prefix}/" if arm.prefix else ""))
+            found[self.resolve_topic_name(arm.topic("joint_states"))] = links
+            bases[links.base] = arm.base
+        names = frame_names(task, arms)
+        static = {base: pose for base, pose in bases.items() if base != names[0]}
+        self._connect(TF, TRANSFORMS_TYPE, [QoSProfile(depth=100)])
+        if static:
+            self._connect(TF_STATIC, TRANSFORMS_TYPE, [LATCHED_QOS])
+            self._static = transforms(names[0], static)
+        return found
+
+    def _add_links(self, links: LinkTransforms, state: bytes, now: int) -> None:
+        """Write where an arm's links are by a serialized state, recorded at a time, ns; once where the bases are."""
+        if self._static:
+            self._writer.write(self._connections[TF_STATIC], now, self._static)
+            self._static = b""
+        with contextlib.suppress(struct.error):
+            whole, nanoseconds = serialized_stamp(state)
+            if poses := links.message(state, whole * 1_000_000_000 + nanoseconds):
+                self._writer.write(self._connections[TF], now, poses)
+
+    def _connect(self, topic: str, type_name: str, offered: list[QoSProfile]) -> Any:
+        """The bag's connection of a topic, made at the first call."""
+        if topic not in self._connections:
+            self._register(type_name)
+            self._connections[topic] = self._writer.add_connection(
+                topic,
+                type_name,
+                msgdef=self._definition(type_name),
+                rihs01=self._typestore.hash_rihs01(type_name),
+                offered_qos_profiles=[_recorded(qos) for qos in offered],
+            )
+        return self._connections[topic]
 
     def _discover(self) -> None:
         for topic, types in self.get_topic_names_and_types():
@@ -119,19 +168,17 @@ class BagRecorderNode(Node):
 
     def _subscribe(self, topic: str, type_name: str, offered: list[QoSProfile]) -> None:
         kind = message_class(type_name)
-        self._register(type_name)
-        definition, type_hash = self._definition(type_name), self._typestore.hash_rihs01(type_name)
-        profiles = [_recorded(qos) for qos in offered]
-        connection = self._writer.add_connection(
-            topic, type_name, msgdef=definition, rihs01=type_hash, offered_qos_profiles=profiles
-        )
+        connection, links = self._connect(topic, type_name, offered), self._links.get(topic)
         writer, tells_time = self._writer, self._settings.time_of_states and type_name == STATES
 
         def write(data: bytes) -> None:
             if tells_time:
                 self._see_stamp(data)
             try:
-                writer.write(connection, self._now(), data)
+                now = self._now()
+                writer.write(connection, now, data)
+                if links:
+                    self._add_links(links, data, now)
             except OSError as error:
                 self._give_up(error)
             else:

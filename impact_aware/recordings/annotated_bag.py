@@ -18,6 +18,7 @@ from pathlib import Path
 import yaml
 
 from impact_aware.bags.bag import Bag
+from impact_aware.bags.link_transforms import JOINT_STATE_TYPE, TF, TRANSFORMS_TYPE, LinkTransforms
 from impact_aware.bags.mcap_copy import McapCopy
 from impact_aware.bags.message_types import annotation_types
 from impact_aware.bags.raw_messages import Extra, RawMessage, RawTopic
@@ -25,16 +26,11 @@ from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp, to_nanoseconds
 from impact_aware.recordings.annotations import (
     EVENT_TYPE,
-    JOINT_STATE_TYPE,
     MARKERS_TYPE,
     PREDICTION_TYPE,
-    TRANSFORMS_TYPE,
     ArmMessages,
-    LinkTransforms,
 )
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
-
-TF = "/tf"
 
 TOPICS = {"impacts": EVENT_TYPE, "predicted_jumps": PREDICTION_TYPE, "impact_markers": MARKERS_TYPE}
 """Names of what is added, below the namespace of the arm."""

@@ -114,6 +114,16 @@ def test_with_rviz_everything_stays_after_the_end_and_each_arm_has_its_frames(ba
         assert view[index + 1].arguments == words
 
 
+@pytest.mark.parametrize(("count", "apart"), [(7, True), (6, False)])
+def test_links_that_are_in_the_recording_come_from_nobody_else(tmp_path: Path, count: int, apart: bool) -> None:
+    frames = [f"left/panda_link{number}" for number in range(1, count + 1)]
+    bag = resting_bag(tmp_path / "bag", "left", "right", frames=frames)
+    found = started("replay", {"bag": str(bag), "rviz": "true"})
+    left, right = (node for node in found if node.package == "robot_state_publisher")
+    assert set(left.remappings) == ({"/tf", "/tf_static"} if apart else set()) and not right.remappings
+    assert not {"/tf", "/tf_static"} & set(left.remappings.values())
+
+
 def test_the_frames_of_a_rotated_base_are_rotated(bag: Path, tmp_path: Path) -> None:
     task = tmp_path / "rotated.yaml"
     text = (ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text()

@@ -198,3 +198,19 @@ def test_definitions_keep_the_order_of_their_files_so_that_viewers_can_name_valu
     assert before(prediction, "uint8 mode") == "uint8 MODE_SEPARATE"
     assert "MSG: impact_aware_msgs/ContactImpulse" in prediction
     assert "float64[] position" in texts["/joint_states"]
+
+
+def test_the_links_of_an_arm_join_a_tf_that_somebody_publishes(recording, tmp_path):
+    node = recording("/joint_states sensor_msgs/msg/JointState", links_of="hit_and_push", robot="panda")
+    names = [f"panda_joint{number}" for number in range(1, 8)]
+    state = serialize_message(JointState(name=names, position=[0.0] * 7, velocity=[0.0] * 7, effort=[0.0] * 7))
+    listened = callbacks(node)
+    # As of a publisher of TF that is found later.
+    assert node._connect("/tf", "tf2_msgs/msg/TFMessage", [QoSProfile(depth=1)]) is node._connections["/tf"]
+    for _ in range(2):
+        listened["/joint_states"](state)
+    node.close()
+    with AnyReader([tmp_path / "bag"]) as bag:
+        recorded = [own.topic for own, *_ in bag.messages()]
+    # The second state comes less than 1/60 s later.
+    assert recorded == ["/joint_states", "/tf", "/joint_states"]

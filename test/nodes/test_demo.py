@@ -8,7 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+import pinocchio as pin
 import pytest
+from drawn_robot import assert_drawn
 from patience import LONGEST, patient
 
 from impact_aware.bags.bag import Bag
@@ -63,6 +65,10 @@ def test_the_result_is_complete(run):
         names = {topic.rpartition("/")[2] for topic in bag.topics}
     expected = {"joint_states", "impacts", "predicted_jumps", "reference_field", "controller_state", "commands"}
     assert expected | {"object_pose", "true_impacts", "impact_markers", "robot_description"} <= names
+
+
+def test_the_recording_alone_places_every_link_of_the_described_robot_in_a_viewer(run):
+    assert_drawn(Path(run[1]["bag"]), "panda_link0", {"": pin.SE3.Identity()})
 
 
 def test_the_result_is_one_unit_and_another_folder_is_refused(run, capsys):

@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from drawn_robot import assert_drawn
 from patience import LONGEST
 
 from impact_aware.bags.bag import Bag
+from impact_aware.task import load_task
+from impact_aware.task.arms import base_placement
 
 pytestmark = [pytest.mark.dds, pytest.mark.slow]
 
@@ -47,6 +50,11 @@ def test_the_common_impact_is_predicted_better_than_each_palms_alone(run):
         # When the silicone has come to rest the motors of flexible joints have not; alone, most of the jump is missing.
         assert arm["prediction_error_relative"] < 0.8
         assert arm["prediction_error_relative"] < 0.85 * arm["prediction_error_alone"]
+
+
+def test_the_recording_alone_places_every_link_of_both_robots_in_a_viewer(run):
+    bases = {f"{own.name}/": base_placement(own) for own in load_task("dual_arm_grab").arms}
+    assert_drawn(Path(run[1]["bag"]), "world", bases)
 
 
 def test_who_hit_first_is_told(run):

@@ -15,11 +15,11 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from impact_aware.bags.link_transforms import LinkTransforms
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.messages.impact_event import CAUSES
 from impact_aware.recordings.annotated_bag import AnnotatedBagError, write_annotated
-from impact_aware.recordings.annotations import LinkTransforms
 from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.robot import RobotModel
 

@@ -11,8 +11,8 @@ STORE.register(get_types_from_msg("std_msgs/Header header\nuint8 kind\n", EVENT)
 PANDA = [f"panda_joint{number}" for number in range(1, 8)]
 
 
-def resting_bag(path, *arms):
-    """One state of a Panda in each of these namespaces, of which one may be empty."""
+def resting_bag(path, *arms, frames=()):
+    """One state of a Panda in each of these namespaces, of which one may be empty; and these child frames in TF."""
     types, zeros = STORE.types, np.zeros(7)
     header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "")
     message = types["sensor_msgs/msg/JointState"](header, PANDA, zeros, zeros, zeros)
@@ -21,6 +21,13 @@ def resting_bag(path, *arms):
             topic = f"/{arm}/joint_states".replace("//", "/")
             connection = writer.add_connection(topic, message.__msgtype__, typestore=STORE)
             writer.write(connection, 10**9, STORE.serialize_cdr(message, message.__msgtype__))
+        if frames:
+            origin, upright = types["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)
+            still = types["geometry_msgs/msg/Transform"](origin, types["geometry_msgs/msg/Quaternion"](*upright))
+            links = [types["geometry_msgs/msg/TransformStamped"](header, name, still) for name in frames]
+            placed = types["tf2_msgs/msg/TFMessage"](links)
+            connection = writer.add_connection("/tf", placed.__msgtype__, typestore=STORE)
+            writer.write(connection, 10**9, STORE.serialize_cdr(placed, placed.__msgtype__))
     return path
 
 
