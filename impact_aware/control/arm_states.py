@@ -15,6 +15,10 @@ from impact_aware.robot.joint_reader import JointReader
 PAIR_TOLERANCE = 0.6
 """States whose stamps differ by up to this share of a period belong together: half of it, and room for jitter."""
 
+START_SPEED = 0.2
+"""Fastest joint with which a motion may begin, rad/s: above the noise of measured velocities, and slow enough that a
+motion in the other direction does not begin with a jerk."""
+
 
 class Overdue(NamedTuple):
     """States that did not come in time.
@@ -122,7 +126,10 @@ class ArmStates:
             return f"the last {self.topics[arm]} came {silence:.2f} s ago"
         if not self.complete:
             return "no joint_states of all arms with nearly the same stamp yet"
-        return "" if self.velocity_measured else "joint_states have no velocities"
+        if not self.velocity_measured:
+            return "joint_states have no velocities"
+        speed = self.largest_speed
+        return "" if speed <= START_SPEED else f"a joint moves at {speed:.2f} rad/s: a motion begins at rest"
 
     def receive(self, arm: int) -> bool:
         """Take over what an arm's reader has read; whether there is a new state of all arms with it."""

@@ -392,6 +392,16 @@ def test_reasons_not_to_start_come_one_after_the_other():
     assert session.refusal() == "joint_states have no velocities"
 
 
+@pytest.mark.parametrize(("speed", "starts"), [(0.19, True), (0.21, False), (-0.21, False)])
+def test_no_motion_begins_while_a_joint_moves(speed: float, starts: bool):
+    driver = Driver()
+    dq = np.zeros(ROBOT.n)
+    dq[3] = speed
+    driver.state(dq=dq)
+    refusal = driver.session.refusal()
+    assert refusal == ("" if starts else "a joint moves at 0.21 rad/s: a motion begins at rest")
+
+
 def test_a_start_whose_impact_is_too_hard_is_refused_and_nothing_is_commanded():
     driver = Driver(limits=[SafetyLimits.of(ROBOT, impact_energy=0.2)])
     driver.state()
