@@ -71,6 +71,7 @@ PICTURES = {
     "analysis-scene.png": Picture(SCENE, "dual-arm-grab", RENDER),
     "can.png": Picture(SCENE, "hit-and-push-can", RENDER),
     "turned_box.png": Picture(SCENE, "turned", RENDER + " --view top --time -0.05"),
+    "franka.png": Picture((*SCENE, "rigs/impact_aware_rigs/franka"), "franka", RENDER),
     "hit_and_push.png": Picture(("impact_aware/experiments/run_figures.py",), "hit-and-push", "copy impact.png"),
     "analysis-report.png": Picture(REPORT, "hit-and-push", "browser 1280,2100"),
     "analysis-phone.png": Picture(REPORT, "hit-and-push", "browser 390,1500"),
@@ -137,8 +138,20 @@ def run_of(demo: str) -> Path:
     """Folder of a demo's result, run where it is not there yet."""
     folder = RUNS / demo
     if not (folder / "bag").is_dir():
-        command("demo", *(DEMOS[demo] or demo).split(), "--out", str(folder))
+        if demo == "franka":
+            record_franka(folder / "bag")
+        else:
+            command("demo", *(DEMOS[demo] or demo).split(), "--out", str(folder))
     return folder
+
+
+def record_franka(bag: Path) -> None:
+    """Record a hit-and-push of the graph on a simulated Franka (`make test-franka` installs it)."""
+    from impact_aware.control.command import Mode
+    from impact_aware_rigs.franka.graph import FrankaGraph
+
+    with FrankaGraph(bag=bag) as graph:
+        graph.until(lambda: graph.link.mode is Mode.HOLD)
 
 
 def report_of(demo: str) -> Path:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ from std_srvs.srv import Trigger
 
 from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.middleware import choose_transport
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.control.command import Mode
 from impact_aware.franka.prepare import preparation, prepare
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, seconds
@@ -142,8 +144,9 @@ class FrankaGraph:
         run: The processes.
     """
 
-    def __init__(self, number: int = 4) -> None:
-        """Take the world that `draw` makes for a number."""
+    def __init__(self, number: int = 4, bag: Path | None = None) -> None:
+        """Take the world that `draw` makes for a number, and record everything to a new `bag`."""
+        self._bag = bag
         self._task, self._robot = load_task(TASK, CHANGES), RobotModel.from_profile(ROBOT)
         posture = tuple(start_posture(self._task.arms[0], self._robot).tolist())
         self.arm = SimulatedFranka(rate=RATE, posture=posture, truth=draw(number), changes=CHANGES)
@@ -170,7 +173,11 @@ class FrankaGraph:
                 name: self.link.create_client(Trigger, name)
                 for name in (f"{RELAY}/recover", *(f"{CONTROLLER}/{own}" for own in ("reset", "start", "safe_stop")))
             }
-            self.run.start(*_nodes(str(task), arm.address))
+            nodes = _nodes(str(task), arm.address)
+            if self._bag is not None:
+                recording = {"bag": str(self._bag), "time_of_states": True}
+                nodes.insert(0, NodeSpec("bag_recorder", "bag_recorder", parameters=recording))
+            self.run.start(*nodes)
             self._stack = self._stack.pop_all()
         return self
 
