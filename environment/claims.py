@@ -241,8 +241,9 @@ CLAIMS: dict[str, Claim] = {
             ("by `analyze`, largest, ms", "analyzed_impact_error_ms.largest", "<= 2"),
             ("error of the prediction by the profile, share of the jump, median", "prediction_error.median", ""),
             ("with the simulated joints' motor inertia", "prediction_error_known_armature.median", ""),
-            ("the driver applies a law, processor time with its socket, p50, us", "law.processor_p50_us", ""),
-            ("p99", "law.processor_p99_us", "<= 100"),
+            ("the driver applies a law, processor time, p50, us", "law.applied_us.p50", ""),
+            ("p99", "law.applied_us.p99", "<= 100"),
+            ("and sends its torque, p99", "law.sent_us.p99", ""),
         ),
     ),
     "franka-faults": Claim(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.compiled import MATRIX, NOTHING, NUMBER, VECTOR, WRITTEN_VECTOR, compiled
+from impact_aware.compiled import INDEX, MATRIX, NOTHING, NUMBER, VECTOR, WRITTEN_VECTOR, compiled
 from impact_aware.control.braking import Braking
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
@@ -36,6 +36,10 @@ SHORTEST_VALIDITY, LONGEST_VALIDITY = 0.002, 0.5
 DEFAULT_VALIDITY = 0.03
 """Longer than `state_age_limit`, over which a controller that was held up makes no law of a state any more, and within
 30 ms of its death an arm damps itself, s."""
+
+
+ARRAYS = "effort", "effort_rate", "position_gain", "velocity_gain", "position", "velocity"
+"""Names of a law's arrays, in the order of the compiled functions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,23 +78,25 @@ class LocalLaw:
         Raises:
             InvalidInputError: Arrays of other shapes, numbers that are not finite, or a validity out of its range.
         """
-        n = len(self.joint_names)
-        square = ("position_gain", "velocity_gain")
-        for name in ("effort", "effort_rate", "position", "velocity", *square):
-            value, shape = getattr(self, name), (n, n) if name in square else (n,)
-            if np.shape(value) != shape:
-                raise InvalidInputError(f"law.{name}", np.shape(value), f"shape {shape}, as the law has {n} joints")
-            if not np.isfinite(value).all():
-                raise InvalidInputError(f"law.{name}", "numbers that are not finite", "finite numbers")
+        n, arrays = len(self.joint_names), self.arrays
+        for name, value, dimensions in zip(ARRAYS, arrays, (1, 1, 2, 2, 1, 1), strict=True):
+            if value.shape != (shape := (n,) * dimensions):
+                raise InvalidInputError(f"law.{name}", value.shape, f"shape {shape}, as the law has {n} joints")
+        if (wrong := first_infinite(*arrays)) >= 0:
+            raise InvalidInputError(f"law.{ARRAYS[wrong]}", "numbers that are not finite", "finite numbers")
         if not math.isfinite(self.stamp):
             raise InvalidInputError("law.stamp", self.stamp, "a finite time, s")
         check_validity("law.validity", self.validity)
 
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """In the order of `ARRAYS`."""
+        return self.effort, self.effort_rate, self.position_gain, self.velocity_gain, self.position, self.velocity
+
     def torque(self, q: Array, dq: Array, now: float) -> Array:
         """Whole torque (n,) at joint positions (n,), rad, and velocities (n,), rad/s, at the time `now`, s, N m."""
         torque = np.empty_like(self.effort)
-        arrays = self.effort, self.effort_rate, self.position_gain, self.velocity_gain, self.position, self.velocity
-        law_torque(*arrays, max(now - self.stamp, 0.0), q, dq, torque)
+        law_torque(*self.arrays, max(now - self.stamp, 0.0), q, dq, torque)
         return torque
 
     def is_valid(self, now: float) -> bool:
@@ -236,6 +242,24 @@ class LawFollower:
             wanted = law.torque(q, dq, now)
         self.filter.apply(wanted, gravity)
         return self.filter.effort
+
+
+@compiled(INDEX, VECTOR, VECTOR, MATRIX, MATRIX, VECTOR, VECTOR)
+def first_infinite(
+    effort: Array, effort_rate: Array, position_gain: Array, velocity_gain: Array, position: Array, velocity: Array
+) -> int:
+    """Index among `ARRAYS` of one with a number that is not finite; -1 where there is none."""
+    for i in range(effort.size):
+        vectors = effort[i], effort_rate[i], position[i], velocity[i]
+        for index, value in enumerate(vectors):
+            if not math.isfinite(value):
+                return index if index < 2 else index + 2
+        for j in range(effort.size):
+            if not math.isfinite(position_gain[i, j]):
+                return 2
+            if not math.isfinite(velocity_gain[i, j]):
+                return 3
+    return -1
 
 
 @compiled(NOTHING, VECTOR, VECTOR, MATRIX, MATRIX, VECTOR, VECTOR, NUMBER, VECTOR, VECTOR, WRITTEN_VECTOR)

@@ -29,13 +29,14 @@ KEPT = 512
 STATE = np.dtype(
     [
         ("time", "f8"), ("stamp", "f8"), ("mode", "f8"), ("phase", "f8"), ("success_rate", "f8"), ("lost", "f8"),
-        ("refused", "f8"), ("sequence", "f8"), ("law_time", "f8"), ("report", "f8"), ("q", "f8", JOINTS),
-        ("dq", "f8", JOINTS), ("effort", "f8", JOINTS), ("desired", "f8", JOINTS), ("external", "f8", JOINTS),
+        ("refused", "f8"), ("sequence", "f8"), ("law_time", "f8"), ("sent_time", "f8"), ("report", "f8"),
+        ("q", "f8", JOINTS), ("dq", "f8", JOINTS), ("effort", "f8", JOINTS), ("desired", "f8", JOINTS),
+        ("external", "f8", JOINTS),
     ]
 )  # fmt: skip
 """One state: the arm's clock and the stamp, s; robot mode; `PHASES`; success rate; states lost and laws refused so far;
-sequence of the law that is followed; processor time that its torque took, s; reports so far; q, rad; dq, rad/s; tau_J,
-tau_J_d and the filtered external torque, N m."""
+sequence of the law that is followed; processor time until its torque was there, and until it was sent, s; reports so
+far; q, rad; dq, rad/s; tau_J, tau_J_d and the filtered external torque, N m."""
 
 WATCHING, HOLDING, FOLLOWING, BRAKING = PHASES = range(4)
 """What the process does with a state: only reads it; holds the arm; applies a law; brakes after the last law."""
@@ -45,6 +46,7 @@ STARTING, WORKING, STOPPED, ENDED = range(4)
 
 _PACK = struct.Struct(f"<{STATE.itemsize // 8}d")
 _LAW = struct.Struct(f"<{4 + 4 * JOINTS + 2 * JOINTS**2}d")
+_HEAD, _MODES = struct.Struct("<4d"), tuple(Mode)
 _TEXT = 1024
 
 
@@ -135,12 +137,12 @@ class Channel:
         if not count:
             return None
         self._seen[0] = count
-        values = np.frombuffer(content)
-        sequence, mode, stamp, validity = values[:4]
-        effort, effort_rate, position, velocity = values[4 : 4 + 4 * JOINTS].reshape(4, JOINTS)
-        by_position, by_velocity = values[4 + 4 * JOINTS :].reshape(2, JOINTS, JOINTS)
-        arrays = effort, effort_rate, by_position, by_velocity, position, velocity
-        return LocalLaw(names, *arrays, float(stamp), float(validity), int(sequence), Mode(int(mode)))
+        sequence, mode, stamp, validity = _HEAD.unpack_from(content)
+        vectors = np.frombuffer(content, count=4 * JOINTS, offset=_HEAD.size)
+        effort, effort_rate, position, velocity = vectors.reshape(4, JOINTS)
+        gains = np.frombuffer(content, offset=_HEAD.size + vectors.nbytes).reshape(2, JOINTS, JOINTS)
+        arrays = effort, effort_rate, gains[0], gains[1], position, velocity
+        return LocalLaw(names, *arrays, stamp, validity, int(sequence), _MODES[int(mode)])
 
     def take_request(self) -> dict[str, Any]:
         """The newest request, if it was not taken before; else empty."""

@@ -132,8 +132,8 @@ class Driver:
 
     def _watch(self) -> None:
         state = self._arm.read_once()
-        self._share(state, WATCHING, self._stamp(state))
         mode = self._franka.RobotMode
+        self._share(state, WATCHING, self._stamp(state, moves=state.robot_mode == mode.Move))
         if not self._stopped and state.robot_mode in (mode.Reflex, mode.UserStopped, mode.Guiding):
             names = error_names(state.current_errors) or error_names(state.last_motion_errors)
             own = {mode.Reflex: ", ".join(names) or "reflex", mode.UserStopped: "user stop", mode.Guiding: "guided"}
@@ -158,14 +158,15 @@ class Driver:
             while True:
                 state, _ = motion.readOnce()
                 began = time.thread_time()
-                stamp = self._stamp(state)
+                stamp = self._stamp(state, moves=True)
                 phase = self._answer(follower, state, stamp)
                 torques = franka.Torques(follower.filter.previous.tolist())
                 rests = rests + 1 if phase == HOLDING else 0
                 leaves = (self._leaving or not self._control) and rests > 0
                 torques.motion_finished = leaves
+                applied = time.thread_time()
                 motion.writeOnce(torques)
-                self._share(state, phase, stamp, follower.law, time.thread_time() - began)
+                self._share(state, phase, stamp, follower.law, applied - began, time.thread_time() - began)
                 if leaves:
                     return
                 self._obey()
@@ -193,18 +194,22 @@ class Driver:
             return FOLLOWING
         return HOLDING if follower.at_rest else BRAKING
 
-    def _stamp(self, state: Any) -> float:
-        now = state.time.to_sec()
-        if state.robot_mode == self._franka.RobotMode.Move:
-            self._lost += max(0, round((now - self._last) / PERIOD) - 1) if now > self._last else 0
+    def _stamp(self, state: Any, *, moves: bool) -> float:
+        """The stamp of a state, s; where the arm `moves`, states that are missing before it are counted."""
+        now = float(state.time.to_sec())
+        if moves and now > self._last + 1.5 * PERIOD:
+            self._lost += round((now - self._last) / PERIOD) - 1
         self._last = now
         return now if self._clock is None else self._clock.stamp(now, time.time())
 
-    def _share(self, state: Any, phase: int, stamp: float, law: LocalLaw | None = None, spent: float = 0.0) -> None:
+    def _share(
+        self, state: Any, phase: int, stamp: float, law: LocalLaw | None = None, applied: float = 0.0, sent: float = 0.0
+    ) -> None:
         self._channel.put_state(
             [
                 state.time.to_sec(), stamp, float(state.robot_mode.value), phase, state.control_command_success_rate,
-                self._lost, self._refused, 0.0 if law is None else law.sequence, spent, self._channel.reports,
+                self._lost, self._refused, 0.0 if law is None else law.sequence, applied, sent,
+                self._channel.reports,
                 *state.q, *state.dq, *state.tau_J, *state.tau_J_d, *state.tau_ext_hat_filtered,
             ]
         )  # fmt: skip

@@ -183,9 +183,16 @@ def test_the_rate_counts_from_what_the_driver_applied(robot):
 
 def test_joints_whose_torque_is_not_reported_count_from_the_last_command():
     own = made(WHOLE)
-    own.begin(np.zeros(N))
+    own.begin(GRAVITY)
     own.count_from(np.where(np.arange(N) == 2, 1.5, np.nan))
-    np.testing.assert_array_equal(own.previous, 1.5 * (np.arange(N) == 2))
+    np.testing.assert_array_equal(own.previous, np.where(np.arange(N) == 2, 1.5, np.clip(GRAVITY, -LIMIT, LIMIT)))
+
+
+def test_an_applied_torque_over_the_limit_counts_as_the_limit():
+    own = made(WHOLE)
+    own.begin(np.zeros(N))
+    own.count_from(2.0 * LIMIT * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]))
+    np.testing.assert_array_equal(own.previous, LIMIT * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]))
 
 
 def test_a_session_counts_from_what_was_applied_after_lost_cycles():

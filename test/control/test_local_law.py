@@ -306,6 +306,11 @@ def test_an_arm_without_a_law_holds_its_posture_until_the_next_law():
     [
         ({"effort": np.array([np.nan] * 7)}, "law.effort: got numbers that are not finite, expected finite numbers"),
         ({"velocity_gain": np.full((7, 7), np.inf)}, "law.velocity_gain: got numbers that are not finite"),
+        *(
+            ({name: np.append(np.zeros(6), value)}, f"law.{name}: got numbers that are not finite")
+            for name, value in (("effort_rate", np.nan), ("position", -np.inf), ("velocity", np.nan))
+        ),
+        ({"position_gain": np.diag([0.0] * 6 + [np.nan])}, "law.position_gain: got numbers that are not finite"),
         ({"position": np.zeros(6)}, "law.position: got (6,), expected shape (7,), as the law has 7 joints"),
         ({"validity": 0.0}, "law.validity: got 0.0, expected 0.002..0.5 s"),
         ({"validity": 10.0}, "law.validity: got 10.0, expected 0.002..0.5 s"),

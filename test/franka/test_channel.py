@@ -51,8 +51,8 @@ def test_states_arrive_in_order_and_once_with_every_field_in_its_place(ends):
     arm.put_state(list(100.0 + np.arange(WIDTH)))
     found = node.take_states()
     assert found["time"].tolist() == [0.0, 100.0]
-    assert (found["stamp"][0], found["mode"][0], found["phase"][0], found["report"][0]) == (1.0, 2.0, 3.0, 9.0)
-    first = 10
+    assert (found["stamp"][0], found["mode"][0], found["phase"][0], found["report"][0]) == (1.0, 2.0, 3.0, 10.0)
+    first = 11
     for name in ("q", "dq", "effort", "desired", "external"):
         assert found[name][1].tolist() == list(range(100 + first, 107 + first))
         first += 7

@@ -91,7 +91,10 @@ class CommandFilter:
                 where it is not finite, or for None or another shape.
         """
         if applied is not None and applied.shape == self.previous.shape:
-            self.restart(np.where(np.isfinite(applied), applied, self.previous))
+            # A new one: whoever got the last command keeps it.
+            command = np.empty_like(self.previous)
+            applied_command(self.previous, applied, self._limit, command)
+            self.previous, self.begun = command, True
 
     def take_as_added(self, joints: slice, share: float) -> None:
         """Command these joints from now on as if their arm added this share of gravity: 1, 0, or 0.5 if not known."""
@@ -155,6 +158,14 @@ def passing(previous: float, limit: float, step: float, added: float) -> tuple[f
     high = min(previous + step, limit) + added
     # The limits of what is sent win where gravity keeps the whole torque beyond its own.
     return min(max(low, -limit), high), max(min(high, limit), low)
+
+
+@compiled(NOTHING, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR)
+def applied_command(previous: Array, applied: Array, limit: Array, command: Array) -> None:
+    """Command from which the torque rate counts, as `count_from` takes it; all (n,), N m, `command` is written to."""
+    for i in range(limit.size):
+        value = applied[i] if math.isfinite(applied[i]) else previous[i]
+        command[i] = min(max(value, -limit[i]), limit[i])
 
 
 @compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR)

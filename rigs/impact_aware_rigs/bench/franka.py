@@ -74,14 +74,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return summary(rows) | {"law": law_times(args.laws), "runs": rows}
 
 
-def law_times(states: int) -> dict[str, float]:
-    """Processor time per state in which the driver applies a law, from the state read to the torque sent, us.
+def law_times(states: int) -> dict[str, Any]:
+    """Processor times per state in which the driver applies a law: until its torque is there, and until it is sent, us.
 
     The driver is the process that `franka_fci_relay` starts; a law that holds the arm comes for every fourth state.
     """
     from impact_aware_rigs.franka import SimulatedFranka
 
-    robot, channel, spent, sequence = RobotModel.from_profile("fr3"), Channel(), list[float](), 0
+    robot, channel, spent, sequence = RobotModel.from_profile("fr3"), Channel(), list[tuple[float, float]](), 0
     none, square = np.zeros(robot.n), np.zeros((robot.n, robot.n))
     with SimulatedFranka(task="") as arm:
         settings = DriverSettings(arm.address, "fr3", control=True, realtime="ignore", arm_time=True)
@@ -93,7 +93,7 @@ def law_times(states: int) -> dict[str, float]:
                 channel.drain()
                 for state in channel.take_states():
                     if state["phase"] == FOLLOWING:
-                        spent.append(1e6 * float(state["law_time"]))
+                        spent.append((float(state["law_time"]), float(state["sent_time"])))
                     if len(spent) % LAW_EVERY == 0:
                         sequence, q = sequence + 1, state["q"].copy()
                         arrays = robot.gravity(q), none, square, 2.0 * np.eye(robot.n), q, none
@@ -104,8 +104,9 @@ def law_times(states: int) -> dict[str, float]:
             process.wait()
     if len(spent) < states + SETTLED:
         raise ImpactAwareError(f"only {len(spent)} states were answered by laws within {PATIENCE:g} s")
-    p50, p99 = np.percentile(spent[SETTLED:], [50, 99])
-    return {"states": states, "processor_p50_us": float(p50), "processor_p99_us": float(p99)}
+    p50, p99 = (1e6 * np.percentile(spent[SETTLED:], [50, 99], axis=0)).tolist()
+    applied, sent = ({"p50": low, "p99": high} for low, high in zip(p50, p99, strict=True))
+    return {"states": states, "applied_us": applied, "sent_us": sent}
 
 
 def analysis(found: Any) -> dict[str, float]:
