@@ -125,7 +125,7 @@ figures: enter  ## measure what docs/ claims (NAMES="predict dds", all: NAMES=al
 	@$(enter) && python environment/figures.py $(if $(NAMES),record $(filter-out all,$(NAMES))) $(if $(OPTIONS),--options "$(OPTIONS)")
 
 .PHONY: pictures
-pictures: enter  ## draw docs/images (NAMES="can.png", all: NAMES=all); without names list what is old
+pictures: enter  ## draw docs/images and the notebook's figures (NAMES="can.png", all: NAMES=all); without names list what is old
 	@$(enter) && python environment/pictures.py $(NAMES)
 
 .PHONY: lock

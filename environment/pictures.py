@@ -1,4 +1,4 @@
-"""`make pictures`: draw the pictures of docs/images anew, and list those that are older than the code that draws them.
+"""`make pictures`: draw docs/images and the notebook's figures, and list what is older than the code that draws it.
 
 `pictures.py NAME ...` draws them and records a hash of that code in docs/images/made.json; `pictures.py` alone lists
 them. RViz's come from Debian's `rviz` (packages `rviz xvfb xauth imagemagick python3-rospy python3-rosmaster
@@ -12,6 +12,7 @@ import ast
 import hashlib
 import html
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -42,7 +43,7 @@ class Picture:
         rooms: Paths whose code draws it.
         demo: Recording it shows; empty for none.
         command: Words after `impact-aware`, with `{bag}` and `{out}`; "rviz", "copy FILE", "browser SIZE [ID]" with
-            the id of one section, "printed PAGE", "campaign TASK PLOT" or "validate NAME FILE".
+            the id of one section, "printed PAGE", "campaign TASK PLOT", "validate NAME FILE" or "notebook".
     """
 
     rooms: tuple[str, ...]
@@ -53,6 +54,7 @@ class Picture:
 SCENE = ("impact_aware/markers", "impact_aware/render")
 RVIZ = ("impact_aware/markers", "rviz", "environment/rviz_scenes.py", "environment/rviz_window.py")
 REPORT = ("impact_aware/report",)
+NOTEBOOK = "examples/through_one_impact.ipynb"
 VALIDATION = "impact_aware/experiments/validation"
 CAMPAIGN = ("impact_aware/experiments/campaign_plots.py", "impact_aware/experiments/campaign_report.py")
 STATES = (
@@ -87,11 +89,14 @@ PICTURES = {
     "flexible_joint_velocities.png": Picture(
         (f"{VALIDATION}/flexible_arms.py",), "", "validate flexible-joint 000_figure_4_joint_velocities"
     ),
+    NOTEBOOK: Picture((NOTEBOOK,), "", "notebook"),
 }
 
 
 def code_of(path: Path) -> bytes:
-    """What a file does: Python without comments and docstrings, others as they are."""
+    """What a file does: Python without comments and docstrings, a notebook without outputs, others as they are."""
+    if path.suffix == ".ipynb":
+        return json.dumps([cell["source"] for cell in json.loads(path.read_bytes())["cells"]]).encode()
     if path.suffix != ".py":
         return path.read_bytes()
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -230,6 +235,23 @@ def draw_campaign(name: str, task: str, which: str) -> None:
         figure.savefig(IMAGES / name, dpi=110)
 
 
+def execute(name: str) -> None:
+    """Execute a notebook in place, with the tools of `make docs`; its outputs keep no times and no other formats."""
+    import docs
+
+    docs.install_tools(RUNS / "tools.log")
+    environment = dict(os.environ, PYTHONPATH=str(docs.TOOLS), MPLBACKEND="module://matplotlib_inline.backend_inline")
+    words = [sys.executable, "-c", "from nbclient.cli import main; main()", "--inplace", str(ROOT / name)]
+    subprocess.run(words, check=True, env=environment)
+    notebook = json.loads((ROOT / name).read_text(encoding="utf-8"))
+    notebook["metadata"]["language_info"] = {"name": "python"}
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop("text/plain", None)
+    (ROOT / name).write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def draw(name: str) -> None:
     """Draw one picture that is not RViz's."""
     picture = PICTURES[name]
@@ -245,6 +267,8 @@ def draw(name: str) -> None:
         command("validate", validation, "--out", str(RUNS / validation))
         [found] = (RUNS / validation).rglob(f"{file}.png")
         shutil.copy(found, IMAGES / name)
+    elif kind == "notebook":
+        execute(name)
     elif kind == "copy":
         shutil.copy(run_of(picture.demo) / rest, IMAGES / name)
     else:
