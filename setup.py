@@ -27,11 +27,9 @@ REQUIRED = (
     "lz4",
     "matplotlib",
     "mcap",
-    "mujoco>=3.2",
     "numba",
     "numpy>=1.26",
     "pin>=3.0",
-    "pyarrow",
     "PyYAML",
     "rosbags>=0.10",
     "scipy",
@@ -65,6 +63,9 @@ setup(
     # Without `test` naming pytest, `colcon test` would look for unittest's tests, and find none.
     extras_require={
         "completion": ["argcomplete"],
+        # 80 MB and 165 MB that neither `predict` nor `analyze` of a bag or a CSV needs.
+        "parquet": ["pyarrow"],
+        "simulation": ["mujoco>=3.2"],
         "franka": ["pylibfranka>=0.20,<0.22"],
         "test": ["hypothesis", "pytest"],
     },

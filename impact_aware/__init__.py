@@ -125,7 +125,12 @@ def __getattr__(name: str) -> Any:
     """A public name, imported from the module that has it."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    try:
+        value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name == "mujoco":
+            error.add_note(f"{name} needs the simulator: python3 -m pip install mujoco")
+        raise
     globals()[name] = value
     return value
 

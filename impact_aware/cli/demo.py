@@ -41,7 +41,6 @@ from impact_aware.ranges import Range
 from impact_aware.report.run_report import RunReport, report_run
 from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
 from impact_aware.screen import check_screen
-from impact_aware.simulation.joint_elasticity import TORQUE_RATE
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import arms_of_task
 
@@ -223,6 +222,8 @@ def _period(args: argparse.Namespace) -> float | None:
     """
     if args.rate is None:
         return simulated_period(_arms(args), wall_time=args.free_running)
+    from impact_aware.simulation.joint_elasticity import TORQUE_RATE  # MuJoCo may be missing where ROS is
+
     if args.plant == "flexible" and TORQUE_RATE % args.rate:
         expected = f"a whole fraction of the {TORQUE_RATE:g} Hz of the joints' torque loop, such as 500"
         raise InvalidInputError("--rate", args.rate, expected)

@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import csv
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.csv
-import pyarrow.parquet
 
 from impact_aware.arrays import Array
 from impact_aware.child_process import survives
 from impact_aware.errors import InvalidInputError, one_reason
-from impact_aware.ranges import read_number
+from impact_aware.ranges import read_number, read_numbers
 from impact_aware.tables.arrays import check_size, lies_across, open_arrays, recording_length
 from impact_aware.tables.names import Name, listed
-from impact_aware.tables.text import BLANKS, MISSING, CellError, layout_of, read_cell, rows_of
+from impact_aware.tables.text import MISSING, CellError, layout_of, read_cell, rows_of
 
 ARRAYS = (".npz", ".npy", ".h5", ".hdf5", ".mat")
 
@@ -50,9 +49,14 @@ MOST_COLUMNS = 4096
 _UNREADABLE = (
     OSError, ValueError, EOFError, KeyError, TypeError, IndexError, AttributeError, RuntimeError, OverflowError,
     MemoryError, NotImplementedError, SyntaxError, struct.error, zlib.error, zipfile.BadZipFile, tokenize.TokenError,
-    pyarrow.ArrowException, csv.Error,
+    csv.Error,
 )  # fmt: skip
 """What the libraries raise for files that are cut off or spoilt: NumPy's header is Python, HDF5's has any type."""
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    arrow = sys.modules.get("pyarrow")
+    return _UNREADABLE if arrow is None else (*_UNREADABLE, arrow.ArrowException)
 
 
 class ColumnFile:
@@ -90,7 +94,7 @@ class ColumnFile:
                 yield piece
         except InvalidInputError:
             raise
-        except _UNREADABLE as error:
+        except _unreadable() as error:
             fault = self._fault(own, "a number") or InvalidInputError(
                 "table", str(self.path), f"numbers in every row ({one_reason(error)})"
             )
@@ -180,13 +184,13 @@ def open_columns(path: str | Path) -> ColumnFile:
         return kind(path)
     except InvalidInputError:
         raise
-    except _UNREADABLE as error:
+    except _unreadable() as error:
         raise InvalidInputError("table", str(path), f"a table that can be read ({one_reason(error)})") from error
 
 
 class _Parquet(ColumnFile):
     def _find(self) -> dict[Name, int]:
-        with pyarrow.parquet.ParquetFile(self.path) as file:
+        with _parquet_file(self.path) as file:
             groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
 
             def count() -> int:
@@ -206,7 +210,7 @@ class _Parquet(ColumnFile):
             return found
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
-        with pyarrow.parquet.ParquetFile(self.path) as file:
+        with _parquet_file(self.path) as file:
             for batch in file.iter_batches(batch_size=ROWS, columns=[str(name) for name in names]):
                 yield {name: self._values(name, batch.column(str(name))) for name in names}
 
@@ -229,56 +233,28 @@ class _Text(ColumnFile):
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
         places = {name: self._place(name) for name in names}
-        if next(self._rows(), None) is None:
-            return
-        if self._layout.delimiter != BLANKS:
-            yield from self._by_arrow(places)
-            return
-        rows = (cells for _, cells in self._rows())
+        rows, begin = (cells for _, cells in self._rows(empty=True)), 0
         while piece := list(islice(rows, ROWS)):
             if any(len(cells) != len(self._layout.names) for cells in piece):
                 raise ValueError("rows of different lengths")
-            yield {name: self._numbers([cells[place] for cells in piece], place) for name, place in places.items()}
+            found = {name: [cells[place] for cells in piece] for name, place in places.items()}
+            # Spreadsheets write rows of nothing but commas below the last one.
+            kept = ~np.logical_and.reduce([[word in MISSING for word in words] for words in found.values()])
+            numbers = {name: self._numbers(words, places[name])[kept] for name, words in found.items()}
+            yield {**numbers, ROW_NUMBER: begin + np.flatnonzero(kept).astype(np.float64)}
+            begin += len(piece)
 
-    def _by_arrow(self, places: dict[Name, int]) -> Iterator[dict[Name, Array]]:
-        # Arrow gets numbers for names, since those in the file may be there twice or with blanks around them.
-        layout = self._layout
-        reading = pyarrow.csv.ReadOptions(
-            encoding="utf8" if layout.encoding == "utf-8-sig" else layout.encoding,
-            skip_rows=layout.above,
-            column_names=[str(place) for place in range(len(layout.names))],
-        )
-        convert = pyarrow.csv.ConvertOptions(
-            include_columns=[str(place) for place in places.values()],
-            column_types={str(p): "float64" if layout.plain[p] else "string" for p in places.values()},
-            null_values=MISSING,
-            strings_can_be_null=True,
-            decimal_point=layout.decimal,
-        )
-        parsing = pyarrow.csv.ParseOptions(delimiter=layout.delimiter)
-        with pyarrow.csv.open_csv(
-            self.path, read_options=reading, convert_options=convert, parse_options=parsing
-        ) as reader:
-            begin = 0
-            for batch in reader:
-                # Spreadsheets write rows of nothing but commas below the last one.
-                kept = ~np.logical_and.reduce([column.is_null().to_numpy(False) for column in batch.columns])
-                found = {}
-                for name, place in places.items():
-                    column = batch.column(str(place))
-                    plain = layout.plain[place]
-                    found[name] = (_plain_column(column) if plain else self._numbers(column.to_pylist(), place))[kept]
-                yield {**found, ROW_NUMBER: begin + np.flatnonzero(kept).astype(np.float64)}
-                begin += len(kept)
-
-    def _numbers(self, words: Sequence[str | None], place: int) -> Array:
+    def _numbers(self, words: Sequence[str], place: int) -> Array:
         """(k,) or (k, width) numbers of cells; NaN where one is empty.
 
         Raises:
             ValueError: A cell with another number of numbers.
         """
         width, decimal = self._layout.widths[place], self._layout.decimal
-        rows = [[np.nan] * width if word is None or word in MISSING else read_cell(word, decimal) for word in words]
+        if self._layout.plain[place] and decimal == ".":
+            with suppress(ValueError):  # a missing number, or none: cell by cell
+                return read_numbers(words)
+        rows = [[np.nan] * width if word in MISSING else read_cell(word, decimal) for word in words]
         if any(len(row) != width for row in rows):
             raise ValueError("a vector of another length")
         return _of_width(np.array(rows, dtype=np.float64), width)
@@ -310,17 +286,25 @@ class _Text(ColumnFile):
                     return InvalidInputError(table, f"{word!r} for {name} in {where}", wanted)
         return None
 
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+    def _rows(self, empty: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The rows below the header, each with its line."""
         try:
-            yield from rows_of(self.path, self._layout)
+            yield from rows_of(self.path, self._layout, empty)
         except CellError as error:
             given = f"line {error.line}"
             raise InvalidInputError(f"table {self.path}", given, f"cells ({error.reason})") from error
 
 
+def _parquet_file(path: Path) -> Any:
+    # No other table needs it, and it is large: `pip install impact_aware` leaves it out.
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetFile(path)
+
+
 def _is_list(kind: Any) -> bool:
-    types = pyarrow.types
+    from pyarrow import types
+
     return bool(types.is_list(kind) or types.is_fixed_size_list(kind) or types.is_large_list(kind))
 
 

@@ -103,8 +103,8 @@ def layout_of(path: Path) -> TextLayout:
     return max(guesses, key=lambda guess: guess[0])[1]
 
 
-def rows_of(path: Path, layout: TextLayout) -> Iterator[tuple[int, list[str]]]:
-    """The rows below the header, each with the number of its last line; blank ones are left out.
+def rows_of(path: Path, layout: TextLayout, empty: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """The rows below the header, each with the number of its last line; those of empty cells only if wanted.
 
     Raises:
         CellError: Cells that can't be separated.
@@ -113,7 +113,7 @@ def rows_of(path: Path, layout: TextLayout) -> Iterator[tuple[int, list[str]]]:
         next(islice(file, layout.above, layout.above), None)
         try:
             for number, cells in _cells(file, layout.delimiter):
-                if any(cells):
+                if cells if empty else any(cells):
                     yield layout.above + number, cells
         except CellError as error:
             raise CellError(layout.above + error.line, error.reason) from error

@@ -178,9 +178,11 @@ def test_nothing_private_of_rclpy_is_used() -> None:
 
 
 def test_pip_and_rosdep_are_told_of_the_same_libraries() -> None:
-    """What is imported and is no part of ROS is what `pip install` brings along, and nothing else is."""
+    """What is imported and is no part of ROS is what `pip install` and its extras bring along, and nothing else is."""
     libraries = set(imported_packages()) & ({*ROSDEP_NAMES, "pinocchio"} | FROM_PYPI_ONLY)
-    required = {re.split(r"[<>=]", line)[0] for line in given_to_setuptools()["install_requires"]}
+    given = given_to_setuptools()
+    lines = [*given["install_requires"], *given["extras_require"]["parquet"], *given["extras_require"]["simulation"]]
+    required = {re.split(r"[<>=]", line)[0] for line in lines}
     assert {PYPI_NAMES.get(name, name) for name in libraries} == required
     asked_for = (ROOT / "environment" / "requirements.in").read_text(encoding="utf-8").splitlines()
     assert required <= set(asked_for)

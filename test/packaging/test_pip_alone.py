@@ -101,6 +101,16 @@ def test_analyze_reads_a_table_and_writes_its_report(bare: Path, tmp_path: Path)
     assert (tmp_path / "results" / "report.html").stat().st_size > 1000
 
 
+def test_what_is_left_out_is_named_with_its_package(bare: Path, tmp_path: Path) -> None:
+    (tmp_path / "log.parquet").write_bytes(b"PAR1")
+    for package, words in {"pyarrow": ["analyze", "log.parquet"], "mujoco": ["campaign", "hit-and-push"]}.items():
+        answer = run(bare, "impact-aware", *words, folder=tmp_path)
+        line = f"impact-aware: error: {package} is not installed: python3 -m pip install {package}"
+        assert (answer.returncode, answer.stderr.splitlines()) == (2, [line])
+    answer = run(bare, "python", "-c", "import impact_aware; impact_aware.run_episode", folder=tmp_path)
+    assert answer.stderr.endswith("run_episode needs the simulator: python3 -m pip install mujoco\n")
+
+
 def test_validate_recomputes_a_papers_number(bare: Path, tmp_path: Path) -> None:
     answer = run(bare, "impact-aware", "validate", "push", folder=tmp_path)
     assert answer.returncode == 0 and "0.34" in answer.stdout, answer.stderr

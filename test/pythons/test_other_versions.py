@@ -64,6 +64,6 @@ def test_analyze_reads_a_table_and_writes_its_report(commands: Path, tmp_path: P
     assert (tmp_path / "results" / "report.html").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("name", ["predict_a_jump", "evaluate_a_field", "record_trials"])
+@pytest.mark.parametrize("name", ["predict_a_jump", "evaluate_a_field", "palm_on_a_box"])
 def test_examples_run(commands: Path, tmp_path: Path, name: str) -> None:
     assert run(commands / "python", ROOT / "examples" / f"{name}.py", folder=tmp_path)

@@ -44,7 +44,7 @@ def test_every_kind_gives_the_same(tmp_path, monkeypatch, name):
     np.testing.assert_array_equal(found["b"], B)
     monkeypatch.setattr(column_file, "ROWS", 3)
     pieces = list(source.pieces(["a"]))
-    assert len(pieces) == (1 if source.path.suffix in (".csv", ".txt") else 2)
+    assert len(pieces) == 2
     np.testing.assert_array_equal(np.concatenate([piece["a"] for piece in pieces]), A)
     both = {"t.npz": "both", "t.h5": "group/both"}.get(name)
     if both:
