@@ -63,7 +63,7 @@ ARGUMENTS = [
 
 
 def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """The nodes first, then the player; the end of the recording ends everything, unless somebody looks on."""
+    """The nodes first, then the player; the end of the recording ends everything, unless a viewer is open."""
     names = [name for name in text(context, "namespaces").split(",") if name.strip()]
     replay = plan_replay(
         text(context, "bag"),

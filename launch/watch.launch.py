@@ -1,4 +1,4 @@
-"""Detector, predictor and markers beside an arm that somebody else brings up: no profile, no task, no commands.
+"""Detector, predictor and markers beside an arm that another launch file brings up: no profile, no task, no commands.
 
 ros2 launch impact_aware watch.launch.py                             beside joint_states and robot_description
 ros2 launch impact_aware watch.launch.py contact_frame:=tool0 normal:="0 0 1" surface_point:="0.4 0 0.02"

@@ -48,7 +48,7 @@ FOUND, EXCLUDED, UNFINISHED = 0, 1, 2
 """How a run of `minimise` ended."""
 
 SOLVED, SOFTENED, CUT, FAILED = 0, 1, 2, 3
-"""How a program ended, the worst last: as asked; with soft bounds left; out of steps; not finite."""
+"""Results of a program, the worst last: all bounds kept; soft bounds violated; out of steps; not finite."""
 
 POSITION_PENALTY, VELOCITY_PENALTY = 1e4, 1e6
 """rho of soft bounds, in units of the mean of the diagonal of H, or of 1 where that is less."""

@@ -100,7 +100,7 @@ class ArmStates:
 
     @property
     def largest_speed(self) -> float:
-        """Of the fastest joint, rad/s; an arm that is excluded stands still."""
+        """Speed of the fastest joint, rad/s; an arm that is excluded stands still."""
         return float(np.abs(self.velocity).max())
 
     @property

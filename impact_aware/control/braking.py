@@ -41,7 +41,7 @@ PERIOD_SHARE = 0.3
 """Largest damping rate as a share of one per period, for drivers slower than 1 kHz: their torques come late, too."""
 
 LONGEST_STEP = 0.1
-"""Time between two states after which an arm is held anew where it is, s: nobody knows what moved it meanwhile."""
+"""Time between two states after which an arm is held at its new position, s: its motion between them is unknown."""
 
 
 class Braking:

@@ -1,4 +1,4 @@
-"""Whether an arm is still commanded: by age, by repetition and by what is in the commands, whoever sends them."""
+"""Detection of a controller that has ended or repeats itself, by age, repetition and content of its commands."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LONGEST_LOOK = 2.5
 
 
 class Silence:
-    """For how long something was not heard, by somebody who looks at a steady period and may be held up himself.
+    """Time without messages, measured by periodic checks that may themselves be delayed.
 
-    What came while he was held up waits to be taken, and he may look before he takes it. So a look that comes late
-    counts as little more than one that comes in time, and silence is told only after enough looks.
+    Messages that arrive while the checking process is delayed are still queued at its next check. So a late check adds
+    little more than a punctual one, and a timeout needs several checks.
 
     Attributes:
-        time: For how long it was not heard, s: at least, and a period more at most for who looks in time.
+        time: Time without messages, s: a lower bound, and at most one period short where checks are punctual.
     """
 
     def __init__(self, period: float) -> None:
@@ -37,11 +37,11 @@ class Silence:
         self.time = 0.0
 
     def heard(self) -> None:
-        """It was heard, some time since the last look."""
+        """Note that a message came since the last check."""
         self.time, self._looked = 0.0, math.nan
 
     def look(self, now: float) -> float:
-        """For how long it was not heard, s; `now` is of a steady clock, s."""
+        """Return the time without messages, s, at `now` of a steady clock, s."""
         if not math.isnan(self._looked):
             self.time += min(max(now - self._looked, 0.0), self._longest)
         self._looked = now
@@ -52,7 +52,7 @@ class CommandWatch:
     """The commands of one arm.
 
     Attributes:
-        begun: Whether commands are expected: from the first one on, until their sender has said that it ends.
+        begun: Whether commands are expected: from the first one on, until their sender announces its end.
         count: Commands so far.
     """
 
@@ -72,7 +72,7 @@ class CommandWatch:
         self.count = 0
 
     def receive(self, content: object) -> None:
-        """A command has come; `content` tells two that differ apart."""
+        """Take a command; equal `content` means that it repeats the last one."""
         self.begun = True
         self.count += 1
         self._silence.heard()

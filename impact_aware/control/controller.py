@@ -169,7 +169,7 @@ class ReferenceSpreadingController:
 
     @property
     def safe_reason(self) -> tuple[SafeReason | None, str]:
-        """Why it went to the safe mode, and in words, before the first command that says so; of the last time."""
+        """Reason of the last change to the safe mode, and its description; set before the first safe command."""
         return self._reason, self._detail
 
     def notify_impact(
@@ -211,7 +211,7 @@ class ReferenceSpreadingController:
         return reference is not None and reference.steering.see(time, position)
 
     def notify_contact_complete(self, time: float) -> bool:
-        """Contact is complete though not every arm was seen to hit: gamma grows from now, if `interim_end` says so."""
+        """Take contact as complete, even if not every arm has hit: gamma grows from now, if `interim_end` allows it."""
         if self._reference is None or self.mode is not Mode.INTERIM or self._reference.complete_at is not None:
             return False
         self._reference.complete_at = float(time)
@@ -239,7 +239,7 @@ class ReferenceSpreadingController:
         try:
             if q.shape != (self.n,) or dq.shape != (self.n,):
                 raise InvalidInputError("state", f"{q.shape}, {dq.shape}", f"{self.n} positions and velocities")
-            # One number tells of all: squares of anything that is not finite are not finite either.
+            # One sum checks all of them: the square of a value that is not finite is not finite.
             if not math.isfinite(float(q @ q + dq @ dq)):
                 self.safe_stop(SafeReason.NON_FINITE, "joint state with a value that is not finite")
                 return self.command_without_state(time)
@@ -263,7 +263,7 @@ class ReferenceSpreadingController:
             return None
         if answer.tasks and reference is not None:
             later = reference.later(answer.mode, answer.time, answer.elapsed, self.arms)
-            # In the answer's mode: what was judged since then may have ended it.
+            # In the answer's mode: the checks since then may have ended it.
             tasks = self._tasks(later, answer.mode, answer.q, answer.dq, answer.elapsed + self.parameters.period)
             answer = answer._replace(later=tasks)
         return answer, self._gains.at(answer, reference)

@@ -1,7 +1,7 @@
-"""Torques for a driver that goes on with the last one for ever: passed on while they come, then the arm is held.
+"""Relay of torques to a driver that holds the last one for ever; when commands end, the relay brakes the arm.
 
-Whoever stands between `rs_controller` and such a driver answers each state of the arm. What he sends is a torque in the
-arm's own convention, within its limits: the newest command, or, when commands have ended, the torque of `braking`.
+The relay stands between `rs_controller` and such a driver and answers each state of the arm with a torque in the arm's
+own convention, within its limits: the newest command, or, when commands have ended, the torque of `braking`.
 Before the first command it is the gravity torque, which is no torque at all for an arm that adds that itself.
 """
 

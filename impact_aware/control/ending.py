@@ -64,7 +64,7 @@ class ComingToRest:
     """Follows a stop, or a shutdown, until the arms are at rest.
 
     Attributes:
-        shutting_down: Whether a shutdown was asked for.
+        shutting_down: Whether a shutdown was requested.
         finished: Whether it is complete.
     """
 
@@ -86,7 +86,7 @@ class ComingToRest:
         return math.isfinite(self._stop_before)
 
     def stop(self, time: float) -> None:
-        """A stop was asked for at this time, s."""
+        """Take the request of a stop at this time, s."""
         self._stop_before = time + STOP_TIMEOUT
 
     def may_release(self, effort: Array, gravity: Array) -> bool:

@@ -47,7 +47,7 @@ NONE = np.zeros(0)
 
 
 class TorqueDerivatives(NamedTuple):
-    """Of an arm's torque by its state: (n, n) each, N m/rad and N m s/rad; and by time at that state, (n,), N m/s."""
+    """Derivatives of an arm's torque by its state, (n, n) each, N m/rad and N m s/rad, and by time, (n,), N m/s."""
 
     by_position: Array
     by_velocity: Array

@@ -62,7 +62,7 @@ class LiveField:
         Args:
             task: The task.
             arms: Its arms.
-            state_before: Of several arms, what one did just before another one touched; None where nobody knows.
+            state_before: With several arms, state of one just before another one touched; None where it is unknown.
 
         Raises:
             InvalidInputError: The task can't be done, or is for other arms.
@@ -163,7 +163,7 @@ class LiveField:
             event: What its detector found.
             joint_names: (m,) Order of the event's arrays.
             sequence: Number of the event.
-            arm: Name of the arm that it says it is of; empty where it does not say.
+            arm: Name of the arm in the message; empty where it has none.
 
         Returns:
             Whether it is taken; the first one is not while its tool is farther before the object than `impact_lead`.
@@ -191,9 +191,9 @@ class LiveField:
         return self._postures.common_impact(self.field) if len(self._hit) == len(self._arms) else []
 
     def take_prediction(self, index: int, impact: Impact) -> bool:
-        """An arm's predictor says what the impact will do, or did, to the object.
+        """Take an arm's prediction of the object's velocity after the impact.
 
-        Of several arms a single one's prediction says only in which posture it will hit.
+        With several arms, a single one's prediction gives only the posture of its hit.
 
         Raises:
             InvalidInputError: A velocity of the object that can't be true, another arm's prediction, or one for
@@ -266,7 +266,7 @@ class LiveField:
             raise InvalidInputError("arm", name, own)
 
     def _arm_after(self, index: int, impact: Impact) -> dict[int, ArmAfterImpact]:
-        """What a prediction says of the arm itself; nothing where it lacks a joint."""
+        """Predicted state of the arm itself after the impact; nothing where the prediction lacks a joint."""
         arm, names = self._arms[index], impact.joint_names
         posture = self._postures.posture(index, names, impact.position)
         after = self._postures.posture(index, names, impact.velocity_after)

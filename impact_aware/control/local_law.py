@@ -31,7 +31,7 @@ LOWEST_RATE, HIGHEST_RATE = 50.0, 1000.0
 """How often laws may come, Hz: with fewer the active bounds of one are long out of date."""
 
 SHORTEST_VALIDITY, LONGEST_VALIDITY = 0.002, 0.5
-"""For how long a law may be valid, s: an arm must not follow for longer one that nobody renews."""
+"""Range of the validity of a law, s: an arm must not follow it for longer without renewal."""
 
 DEFAULT_VALIDITY = 0.03
 """Longer than `state_age_limit`, over which a controller that was held up makes no law of a state any more, and within

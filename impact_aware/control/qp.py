@@ -174,7 +174,7 @@ class LimitBounds:
     One step of look-ahead, as (29) has it, notices a position limit when it is too late to stop. So the velocity is
     also kept below sqrt(2 a d), from which the joint can stop within its distance d to the limit with deceleration a.
     Likewise (30) alone lets a joint run into a velocity limit faster than the torque rate can take its acceleration
-    away, so what is left to either may be used up over a horizon of several periods only. No bound asks for more than
+    away, so what is left to either may be used up over a horizon of several periods only. No bound needs more than
     twice the deceleration a: a state beyond a limit is brought back, not thrown back.
     """
 

@@ -92,7 +92,7 @@ class ControlSession:
             readers: What each arm's messages are read with; new ones when None.
             topics: Names of the arms' topics, for sentences.
             state_timeout: Time without states after which an arm is braked, s of `clock`.
-            completion: Says when the task is done; it never is when None.
+            completion: Detects the end of the task; None where it never ends.
             send: Gets every command (n,) in the arms' own convention, N m.
             present: Present time of the clock that stamps the states, s.
             clock: Present time of a steady clock, s.
@@ -221,7 +221,7 @@ class ControlSession:
             self.rest.stop(self.states.time)
 
     def shut_down(self) -> None:
-        """Bring the arms to rest for good; `rest.finished` says when."""
+        """Bring the arms to rest for good; `rest.finished` becomes true then."""
         self.rest.shutting_down = True
         if not self.active:
             self.rest.finished = True
@@ -254,7 +254,7 @@ class ControlSession:
         self._law.set_field(field)
 
     def upstream_lost(self, topic: str) -> None:
-        """Nobody publishes a topic any more that the motion depends on."""
+        """Handle the loss of all publishers of a topic that the motion depends on."""
         if self.active and self.mode in IN_MOTION:
             # The next state is answered with it: another command before would be one torque step too many.
             self._law.safe_stop(SafeReason.UPSTREAM_LOST, f"the node that publishes {topic} is gone")
@@ -306,8 +306,8 @@ class ControlSession:
     def _answer(self, time: float, q: Array, dq: Array, age: float, applied: Array | None) -> None:
         """Send the torque for a state: the state can be true, the torque is within its limits.
 
-        Whether the arms may be in that state is asked afterwards: the answer changes the next command, so this one need
-        not wait for it.
+        The limits of the state are checked afterwards: their result changes the next command, so this one does not wait
+        for it.
         """
         self._open = False
         if self.command is not None and self._guard.repeats(time):
@@ -333,7 +333,7 @@ class ControlSession:
         if not self.filter.begun:
             self.filter.begin(gravity)
         # Damping an arm to rest may want any torque; the quadratic program's are within the limits.
-        violation = self.filter.apply(wanted.effort, gravity, judge=wanted.mode in IN_MOTION)
+        violation = self.filter.apply(wanted.effort, gravity, report=wanted.mode in IN_MOTION)
         self._send(self.filter.previous)
         self.command = Command(wanted.time, wanted.mode, self.filter.effort, *wanted[3:])
         self._mark(violation)

@@ -14,7 +14,7 @@ turns. The least effort, the integral of u^2, that is worth its share of z^2 is 
 
     u = -h(s) z / (r + H(s)),   H(s) = integral of h^2 from 0 to s.
 
-A palm keeps the object from turning (b = 0, h = 1), and where nobody sees the object, it is taken to do so. The tip
+A palm keeps the object from turning (b = 0, h = 1), and an object that is not tracked is taken to do so. The tip
 follows the path that u makes, as friction in the joints would take it off the way. See docs/perception.md.
 """
 
@@ -55,7 +55,7 @@ LONGEST_STEP = 0.02
 """Most by which the path goes on from one state to the next, s."""
 
 NUMBERS = 11
-"""Of `Steering.numbers`."""
+"""Length of `Steering.numbers`."""
 
 
 @compiled(NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER)

@@ -31,7 +31,7 @@ def synchronisation_tasks(
 ) -> tuple[AccelerationTask, AccelerationTask]:
     """Draw each of two tools towards the mirror image of the other one (22)-(26).
 
-    What one tool is asked for is the mirror image of what the other one is, so it is computed once. The weight is
+    The targets of both tools are mirror images, so they are computed once. The weight is
     scaled with the distance to the image, as in (27), so the tasks fade as the arms agree.
 
     Args:

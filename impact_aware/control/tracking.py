@@ -28,7 +28,7 @@ LONGEST_STEP = 0.02
 
 
 Motion: TypeAlias = tuple[Array, Array, Array]
-"""Of a tool: position (3,), m, rotation (3, 3) in base axes, twist (6,), m/s and rad/s."""
+"""Motion of a tool: position (3,), m, rotation (3, 3) in base axes, twist (6,), m/s and rad/s."""
 
 
 class Settling:

@@ -48,7 +48,7 @@ from impact_aware.estimation.priors import (
 )
 
 NOISE_GRID = 2.0
-"""Ratio of neighbouring standard deviations of the noise that are told apart."""
+"""Ratio of neighbouring standard deviations of the noise that are distinguished."""
 
 ELSEWHERE = 0.1
 """Share of a jump that the model of the arm leaves unexplained."""
@@ -63,7 +63,7 @@ INSTANTS = 36
 """Candidates for the instant when all sizes are weighed."""
 
 REPEATED = 0.5
-"""Power of the likelihood of all joints that tells when a jump was. Joints share errors, of stamps and of torques
+"""Power of the joint likelihood that dates a jump. Joints share errors, of stamps and of torques
 between samples, and each repeats them as evidence of its own; a likelihood to a power is right for a model that is a
 little wrong (Grünwald and van Ommen 2017). At 1, times of 8 to 15 % of jumps are off by more than two standard errors.
 """
@@ -84,7 +84,7 @@ FINE = 40
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """What the samples around an instant tell.
+    """Results for the branches through the samples around an instant.
 
     Attributes:
         time: Of the impact, if it is one, s.
@@ -139,7 +139,7 @@ class BranchModel:
                 them was measured and taken off: neither swings nor a rattle are left then. None without.
             band: Lowest and highest frequency with which the arm's joints ring, Hz.
             earlier: Times of jumps that are known, s: nothing is known of how large each is or how long its contact
-                lasts, and samples within it tell nothing.
+                lasts, and samples within it are no evidence.
             scales: (k,) Factors of the noise's variance in each sample; all 1 when None.
         """
         self._spreads: list[Array] = []

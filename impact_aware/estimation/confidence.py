@@ -189,7 +189,7 @@ def _crossing(
 
 
 def _correlation_length(series: Array) -> float:
-    """Number of neighbouring samples (rows are series) that together tell as much as one independent sample."""
+    """Number of neighbouring samples (rows are series) that are together worth one independent sample."""
     lags = max(1, series.shape[1] // 3)
     variance = float(np.mean(series**2))
     if variance <= 0.0:

@@ -152,7 +152,7 @@ class _Sampled:
     def residuals(self, model: str, stiffness: float, damping: float) -> Array:
         """Measured minus simulated forces over the largest force, (profiles, samples), zero where a profile is shorter.
 
-        Each profile's moment of first touch is fitted along, since no sensor tells it.
+        Each profile's moment of first touch is fitted along, since no sensor measures it.
         """
         simulated = self.simulate(model, stiffness, damping)
         left = np.zeros((len(self.forces), self.samples))

@@ -1,8 +1,8 @@
 """Where on the tool an arm was hit, from the jumps of its joints.
 
 An impulse p at the point r of the tool changes the joint velocities by B^-1 J(r)' p (Rey Arias 2024, (9) and (10)); p
-is free in every hit, r is common to all. Moving r along p changes nothing, so that one hit tells the line of its
-impulse at best; hits from several directions tell the point where their lines meet.
+is free in every hit, r is common to all. Moving r along p changes nothing, so that one hit gives the line of its
+impulse at best; hits from several directions give the point where their lines meet.
 
 A round tip of radius R touches at c - R n, which is another point of the tool in every hit: its centre c is fitted
 with the normals n that are known. Where they are not, c is where the lines would meet without friction, and friction
@@ -26,7 +26,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 
 TELLING = 0.01
-"""Standard error of the point, across the impulse, up to which the jumps tell it, m: twice that is 2 cm."""
+"""Standard error of the point, across the impulse, up to which the jumps determine it, m: twice that is 2 cm."""
 
 MODEL = 0.02
 """Error of the inertia, as a share of the jump, beside the errors of the velocities."""
@@ -58,8 +58,8 @@ class JointJump:
         q: (n,) Posture, rad.
         jump: (n,) Velocity after minus before, rad/s.
         error: (n,) Standard error of the jump, rad/s, > 0.
-        before: (n,) Velocity before, rad/s, which Coulomb's law wants to know and the point does not; or None.
-        normal: (3,) From the surface into the arm, base frame, which says where a round tip touches; or None.
+        before: (n,) Velocity before, rad/s, which Coulomb's law needs and the point does not; or None.
+        normal: (3,) From the surface into the arm, base frame, which gives the contact point of a round tip; or None.
     """
 
     q: Array
@@ -91,7 +91,7 @@ class ContactPointFit:
         point: (3,) Where the frame's body was touched, or the centre of its round tip, m from its origin; along `along`
             only the place nearest to the origin where `error_along` is above `UNTOLD`.
         covariance: (3, 3) Of `point`, m^2.
-        along: (3,) Unit vector of the direction that the jumps tell least, which is the impulse's for one hit.
+        along: (3,) Unit vector of the least determined direction, which is the impulse's for one hit.
         error_across: Largest standard error perpendicular to `along`, m.
         error_along: Standard error along it, m.
         impulses: (k, 3) On the robot, base frame, N s.
@@ -115,7 +115,7 @@ class ContactPointFit:
 
     @property
     def probability(self) -> float:
-        """Of a chi-square as large or larger where all hits were at one point, and errors and inertia are right."""
+        """Probability of a chi-square at least as large if all hits were at one point, with true errors and inertia."""
         return float(chi2.sf(self.chi_square, self.freedom)) if self.freedom > 0 else 1.0
 
     @property

@@ -2,11 +2,11 @@
 
 A jump shows an impulse at the contact point (`contact_point`), and the impulse alone shows normal and friction only
 together: under Coulomb's law it lies in the cone of friction around the normal, and on it, against the slip, where the
-contact slides to the end. What tells them apart is the motion of the point: every hit has to follow from its own
+contact slides to the end. The motion of the point separates them: every hit has to follow from its own
 velocity before by Coulomb's law (the map of `predict`) with the normal and friction that all hits share and a
 restitution of its own. Counted for one hit of a known tip: three numbers of the impulse against two of the normal,
-one of the friction, one of the restitution. So one sliding hit tells the normal where the friction is known and the
-friction where the normal is; a hit that sticks only tells that the friction is at least the ratio of its impulses.
+one of the friction, one of the restitution. So one sliding hit gives the normal where the friction is known and the
+friction where the normal is; a hit that sticks gives only a lower bound of the friction, the ratio of its impulses.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from impact_aware.ranges import Range
 from impact_aware.robot import RobotModel
 
 TELLING_NORMAL = float(np.radians(5.0))
-"""Standard error up to which the jumps tell the normal, rad."""
+"""Standard error up to which the jumps determine the normal, rad."""
 
 TELLING_FRICTION = 0.1
-"""Standard error up to which they tell the coefficient of friction."""
+"""Standard error up to which the jumps determine the coefficient of friction."""
 
 FIXED_LAW, FREE_LAW = 0.2, 0.45
 """How far the impulse along a fixed surface, and along a free object's, is from Coulomb's law of the rigid arm: a share
@@ -60,7 +60,7 @@ _RIVAL = 6.0
 # Where a search ends; an answer is known to a hundredth at best.
 _NEAR = {"ftol": 1e-6, "xtol": 1e-6}
 
-# What holds normal (rad), friction and restitution where the jumps tell nothing; the last two as value and width.
+# Priors of normal (rad), friction and restitution, which the jumps may leave open; the last two as value and width.
 _TILT, _FRICTION, _RESTITUTION = 1.0, (0.3, 1.0), (0.5, 0.5)
 
 
@@ -103,12 +103,12 @@ class ContactSurfaceFit:
 
     @property
     def normal_determined(self) -> bool:
-        """Whether the normal was fitted and the jumps tell it."""
+        """Whether the normal was fitted and the jumps determine it."""
         return "normal" in self.fitted and self.normal_error <= TELLING_NORMAL
 
     @property
     def friction_determined(self) -> bool:
-        """Whether the friction was fitted and the jumps tell it; else `friction_at_least` is what they tell."""
+        """Whether the friction was fitted and the jumps determine it; else they give `friction_at_least`."""
         return "friction" in self.fitted and self.friction_error <= TELLING_FRICTION
 
 
@@ -259,7 +259,7 @@ class _Problem:
         )
 
     def residuals(self, unknowns: Array, around: Array) -> Array:
-        """The same, and what holds the unknowns that it does not tell."""
+        """Residuals of the jumps, and those of the priors of unknowns that the jumps leave open."""
         _, friction, offset, bounces = self.parts(unknowns, around)
         held = [unknowns[: self._tilts] / _TILT, (bounces - _RESTITUTION[0]) / _RESTITUTION[1]]
         if self._friction is None:

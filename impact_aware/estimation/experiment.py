@@ -1,4 +1,4 @@
-"""Which impacts to record so that they tell the motor inertia of every joint: a greedy A-optimal design.
+"""Choice of impacts to record that determine the motor inertia of every joint: a greedy A-optimal design.
 
 The errors follow from the information matrix, the sum over the impacts of S' C^-1 S: S is the derivative of the
 predicted velocities by the parameters, C the covariance of what is measured. Each time, the candidate is taken that

@@ -1,7 +1,8 @@
 """Friction, restitution and apparent motor inertia from recorded impacts, by making the impact map fit them.
 
 Rey Arias 2024, section IV-C, tunes the friction coefficient by minimising the prediction error; the same principle
-gives the other parameters of the map. Every result carries an interval, and says so where the recordings can't tell.
+gives the other parameters of the map. Every result carries an interval, and a warning where the
+recordings do not determine it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Identification:
         lower: (p,) Lower end of each interval.
         upper: (p,) Upper end of each interval.
         confidence: Probability that an interval should contain the truth.
-        determined: (p,) Whether the recordings tell the value apart from its neighbours, see `warnings`.
+        determined: (p,) Whether the recordings determine the value, see `warnings`.
         error: Root mean square of what the fit leaves, rad/s (N for `contact`).
         trials: Number of impacts used.
         warnings: What the recordings can't tell, one line each.
@@ -76,7 +77,7 @@ def identify_friction(
 
     Args:
         robot: The arm.
-        trials: Recorded impacts; those that did not approach the surface tell nothing.
+        trials: Recorded impacts; those that did not approach the surface are no evidence.
         method: Impact map.
         confidence: Of the interval.
 
@@ -129,7 +130,7 @@ def identify_motor_inertia(
     """Apparent motor inertia B_theta that minimises the prediction error, kg m^2 per joint.
 
     Friction and restitution are taken from each trial's contact. A joint that the impacts hardly move is left
-    undetermined, with a warning; more and other postures help. `common_ratio` asks for less and gets it more surely.
+    undetermined, with a warning; more and other postures help. `common_ratio` has fewer unknowns and surer results.
 
     Args, beside those of `identify_friction`:
         robot: The arm; its B_theta is the first guess.

@@ -1,7 +1,7 @@
-"""What a hit did to an object, from a track of its pose: when it began to move, how fast, how it turned.
+"""Effect of a hit on an object, from a track of its pose: onset, velocity and rotation.
 
 Two branches that meet in position: straight before the onset, a parabola after it, since something may brake it; an
-object that only slides is fitted so (`sliding_motion`), which tells its velocity better. The onset is
+object that only slides is fitted so (`sliding_motion`), which estimates its velocity better. The onset is
 free, because cameras and arms have clocks of their own; velocities carry its error.
 """
 
@@ -18,10 +18,10 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.sliding_motion import SlidingMotion, sliding_motion
 
 BEFORE = 0.25
-"""Of the track before the impact, s."""
+"""Length of the track before the impact, s."""
 
 AFTER = (0.09, 0.065, 0.045)
-"""Of the track after the onset, s; the first one that a parabola fits, for something else may happen to the object."""
+"""Lengths of the track after the onset, s; the first that a parabola fits is used: later contacts spoil longer ones."""
 
 AROUND = 0.03
 """Largest difference of the two clocks that is looked for, s."""
@@ -128,7 +128,7 @@ def object_motion(
         if np.count_nonzero(since[used] > 0.005) < _FEWEST or np.count_nonzero(since[used] < -0.005) < _FEWEST:
             continue
         tried.append(_Branches.best(since[used], track.positions[used], float(np.hypot(SAME_CLOCK, time_error))))
-        # One more, shorter fit tells how much hangs on the length.
+        # One more, shorter fit shows how much depends on the length.
         if len(tried) > 1 and tried[-2].left <= limit:
             break
     if not tried:
@@ -179,7 +179,7 @@ def _bends(chosen: _Branches, error: Array) -> bool:
 def _slid(
     track: ObjectTrack, since: Array, chosen: _Branches, onset_error: float, end: float, clock: float
 ) -> SlidingMotion | None:
-    """The same for an object that only slides: what brakes it is known better than an acceleration of any direction."""
+    """Fit an object that only slides: its braking is known better than an acceleration of any direction."""
     # The impact's own time, where both clocks agree; else what the free fit found.
     onset = (0.0, clock) if chosen.clock is not None else (chosen.onset, max(onset_error, 1e-4))
     used = since >= -BEFORE

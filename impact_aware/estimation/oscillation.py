@@ -3,8 +3,8 @@
 After the impact each direction moves as p(t) = p0 + v t + a t^2 / 2 + sum_k exp(-g_k t) (C_k cos w_k t + S_k sin w_k
 t), whose derivative is the affine velocity plus oscillations that the papers fit to finite differences. Fitting
 positions instead keeps the encoder's noise white. All but the frequencies w_k and decay rates g_k enter linearly and
-are eliminated (variable projection), so that the search has two unknowns per mode, shared by all directions as paper
-Aouaj 2021 asks.
+are eliminated (variable projection), so that the search has two unknowns per mode, shared by all directions as in
+Aouaj 2021.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007, 0.011, 0.016, 0.024, 0.036)
 """Candidates for the time in which a contact changes the velocity, s."""
 
 HARD, TOUCHING_TWICE = CONTACT_TIMES[:5], CONTACT_TIMES[:7]
-"""Contact times of one hard contact, and of tips that touch twice. Longer ones are soft contacts, and can be told from
-an oscillation only by torques."""
+"""Contact times of one hard contact, and of tips that touch twice. Longer ones are soft contacts, which
+only torques distinguish from an oscillation."""
 
 CONTACT_TIME_SCALE = 0.005
 """Time over which the prior of a contact time falls by a factor e, s: arms' contacts take some milliseconds."""
@@ -24,13 +24,13 @@ RINGING_BAND = (12.0, 60.0)
 """Lowest and highest frequency of elastic joints, where nothing is known of those of the arm, Hz."""
 
 DAMPING_RATIO = 0.03
-"""Of their oscillation; the geometric mean of 0.01 and 0.1."""
+"""Damping ratio of their oscillation; the geometric mean of 0.01 and 0.1."""
 
 DAMPING_RATIOS = (0.015, 0.05, 0.15, 0.3)
 """Damping ratios of oscillations that are compared in detail: a strong contact damps them too."""
 
 FINE_FREQUENCIES, SWING_RANK = 33, 24
-"""Frequencies of these oscillations, 1.5 Hz apart: over 0.2 s finer ones are not told apart; and columns for them."""
+"""Frequencies of these oscillations, 1.5 Hz apart: 0.2 s do not resolve finer ones; and columns for them."""
 
 STIFF, STIFF_DAMPING = (100.0, 250.0), 0.25
 """Frequencies of stiff joints, Hz, and their damping ratio: what they do after an impact is over within two periods."""
@@ -41,7 +41,7 @@ BEGUN = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """Sizes of one joint's parts, all but noise and jump; told apart by identity, as they are looked up often.
+    """Sizes of one joint's parts, all but noise and jump; compared by identity, as they are looked up often.
 
     Attributes:
         jerk: Spectral density of the jerk, rad^2/s^5.
@@ -73,7 +73,7 @@ STEPS = (0.0, 12.0)
 """Candidates for the standard deviation of a step of the acceleration, rad/s^2."""
 
 CARRIED = 12.0
-"""The same of one that reaches the links through elastic joints, rad/s^2."""
+"""Standard deviation of a step that reaches the links through elastic joints, rad/s^2."""
 
 JUMPS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Candidates for the standard deviation of a jump, rad/s; most impacts leave some joints alone."""
@@ -82,7 +82,7 @@ BEFORE = tuple(starmap(Sizes, product(JERKS, UNDER_WAY)))
 """What goes on before an instant whatever happens there."""
 
 PLAIN = tuple(map(Sizes, JERKS))
-"""The same of joints that don't swing."""
+"""Parts before an instant, of joints that don't swing."""
 
 AT_STEPS = tuple(replace(size, step=step) for size, step in product(BEFORE, STEPS))
 AT_CARRIED = (*BEFORE, *(replace(size, carried=CARRIED) for size in BEFORE))

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from impact_aware.arrays import Array
 
 AFTER = (0.09, 0.065, 0.045, 0.03)
-"""Of the track after the onset, s: the longest on which the object only slides."""
+"""Lengths of the track after the onset, s: the longest on which the object only slides is used."""
 
 BRAKING = (3.0, 2.0)
 """Deceleration by what it slides on, m/s^2: friction of 0.3, and its spread."""
@@ -25,7 +25,7 @@ LEAST_BRAKING = 1.0
 """Deceleration below which something pushes the object on, m/s^2; a slippery table is looked at as briefly."""
 
 SLOWEST = 0.02
-"""Speed after the hit below which an object's way tells nothing of what brakes it, m/s."""
+"""Speed after the hit below which an object's track does not show its braking, m/s."""
 
 ROCKING = 0.008
 """By which an object that slides on its corners and edges rocks meanwhile, m/s."""

@@ -18,7 +18,7 @@ from impact_aware.errors import InvalidInputError
 LEAST_TAPS = 3
 
 LEAST_WIDTH = 0.02
-"""How far the taps must scatter across the line through them, standard deviation, m: narrower ones tell no tilt."""
+"""Least scatter of the taps across the line through them, standard deviation, m: narrower ones determine no tilt."""
 
 STEEPEST = float(np.radians(60.0))
 """Largest angle between a tap's approach and the inward normal, rad; beyond it, it is no tap of this surface."""

@@ -1,7 +1,7 @@
 """The impact map at all trials at once, as a function of the parameters to be identified.
 
-A trial says what the joints' velocities were after the impact and, where the object was tracked, by how much its
-velocity changed: -A' p / m for an impulse p along the contact's axes A. Both are fitted together.
+A trial has the joints' velocities after the impact and, where the object was tracked, the change of its
+velocity: -A' p / m for an impulse p along the contact's axes A. Both are fitted together.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class TrialPredictions:
     def residuals(
         self, *, friction: float | None = None, restitution: float | None = None, motor_inertia: Array | None = None
     ) -> Array:
-        """Estimated minus predicted velocities, whitened as `weigh` last said, times `typical_error`.
+        """Estimated minus predicted velocities, whitened with the weights of `weigh`, times `typical_error`.
 
         Those of the joints (k, n), and behind them (k, n + 3) of the objects where one was tracked, else zero there.
         """

@@ -187,7 +187,7 @@ def recorded_trials(
 ) -> list[ImpactTrial]:
     """Trials of a recording's impacts, each used up to the next one.
 
-    A track of the object says where it was hit, unless the box has a position, and how fast it left.
+    A track of the object gives its position at the hit, unless the box has one, and its velocity after.
 
     Args:
         robot: The arm.
@@ -214,9 +214,9 @@ def recorded_trials(
 def _tracked(
     box: BoxDefaults, obstacle: FreeObject, track: ObjectTrack, time: float, until: float | None
 ) -> tuple[FreeObject, tuple[Array, Array] | None]:
-    """The object where and as it moved when it was hit, and what it gained; None where the track does not tell.
+    """Object with its pose and velocity at the hit, and its gain of velocity; None where the track does not show it.
 
-    A pose that was published once, or seldom, says at least where the object stood.
+    A pose that was published once, or seldom, gives at least the position of the object.
     """
     try:
         motion = object_motion(track, time, until)

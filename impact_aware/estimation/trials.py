@@ -31,7 +31,7 @@ class ImpactTrial:
         before_error: (n,) Standard error of `velocity_before`, rad/s, which the impact map turns into an error of the
             prediction; that of `velocity_after` when None.
         object_gain: (3,) By how much the velocity of the object's centre changed, base frame, m/s, where it was
-            tracked; the recording then tells the impulse without the arm's inertia.
+            tracked; the recording then gives the impulse without the arm's inertia.
         object_gain_error: (3,) Its standard error, m/s.
     """
 

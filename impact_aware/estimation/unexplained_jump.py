@@ -56,7 +56,7 @@ FINE = 25
 
 @dataclass(frozen=True, eq=False)
 class UnexplainedJump:
-    """A jump that torques do not explain, at the likeliest instant of those asked about.
+    """A jump that torques do not explain, at the likeliest of the given instants.
 
     Attributes:
         time: s.
@@ -141,7 +141,7 @@ class UnexplainedJumps:
         kinks, smooth, parts = self._kinks(window, fine)
         place, duration = np.unravel_index(int(kinks.argmax()), kinks.shape)
         jump, std, weights, left = (part[place, duration] for part in parts)
-        # Where the model misses the samples, it tells no instant as sharply as it believes.
+        # Where the model misses the samples, its instant is less certain than its likelihood shows.
         dispersion = max(1.0, float(left.sum()) / (len(left) * (len(window.times) - 3.0)))
         shares = np.exp((kinks - kinks.max()) / dispersion).sum(axis=1)
         shares /= shares.sum()

@@ -21,7 +21,7 @@ from impact_aware.control.command import Mode
 from impact_aware.control.local_law import LocalLaw
 
 JOINTS = 7
-"""Of every arm with this interface."""
+"""Joints of every arm with this interface."""
 
 KEPT = 512
 """States in the ring: half a second of a reader that is held up."""
@@ -42,7 +42,7 @@ WATCHING, HOLDING, FOLLOWING, BRAKING = PHASES = range(4)
 """What the process does with a state: only reads it; holds the arm; applies a law; brakes after the last law."""
 
 STARTING, WORKING, STOPPED, ENDED = range(4)
-"""Of a report: not connected yet; reads or moves; the arm has stopped by itself or by a person; the process ends."""
+"""States of the connection: not yet connected; reading or moving; the arm has stopped; the process ends."""
 
 _PACK = struct.Struct(f"<{STATE.itemsize // 8}d")
 _LAW = struct.Struct(f"<{4 + 4 * JOINTS + 2 * JOINTS**2}d")

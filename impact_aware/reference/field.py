@@ -18,11 +18,11 @@ from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.reference.velocity_fields import AnteImpactField, PostImpactField
 
 OBJECT_SPEED = Range(-5.0, 5.0, "m/s")
-"""Of an object before the impact, along each axis."""
+"""Range of an object's velocity before the impact, along each axis."""
 
 
 ANGULAR_SPEED = Range(-5.0, 5.0, "rad/s")
-"""Of a tool about each axis, and of a joint, that a prediction may claim for after an impact."""
+"""Range of a predicted velocity after an impact: a tool's about each axis, and a joint's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class ArmAfterImpact:
 
     @property
     def known(self) -> bool:
-        """Whether it says anything."""
+        """Whether any of its velocities is known."""
         return bool(self.angular_velocity.any() or self.null_space_velocity)
 
     def check(self) -> None:
@@ -88,7 +88,7 @@ class ArmReference:
 
     @property
     def base_known(self) -> bool:
-        """Whether it says where the arm's base is."""
+        """Whether the pose of the arm's base is known."""
         return bool(self.base_orientation.any())
 
 
@@ -122,7 +122,7 @@ class ReferenceField:
         task_number: Number of the task that it was made from, 0 when unknown.
         object_velocity: (3,) Of the object before the impact, m/s: all positions before it move along.
         object_shape: Name of its shape, such as `box`.
-        object_vertices: (k, 3) Corners along its axes about its centre, m; none where its half extents tell its shape.
+        object_vertices: (k, 3) Corners along its axes about its centre, m; none where its half extents give its shape.
         object_time: Time at which the positions before the impact hold, s; matters only where the object moves.
         object_orientation: (4,) Of the object's axes before the impact, quaternion x, y, z, w.
         ante_rotation_deceleration: Largest of the rotation during the approach, rad/s^2; 0 for any.
@@ -202,7 +202,7 @@ class ReferenceField:
         return bool(self.object_velocity.any())
 
     def shift(self, time: float) -> Array:
-        """How far (3,) the object has moved from where it is said to be, until a time, s, m."""
+        """Displacement (3,) of the object from its given position at a time, s, m."""
         return np.asarray(self.object_velocity * (time - self.object_time))
 
     @property
@@ -218,7 +218,7 @@ class ReferenceField:
         return float(own.normal @ (away - self.shift(time) if self.object_moves else away))
 
     def advanced(self, time: float) -> ReferenceField:
-        """The same field by where the object is at another time, s, before the impact."""
+        """Return the field for the position of the object at another time, s, before the impact."""
         if not self.object_moves:
             return self
         shift = self.shift(time)
@@ -268,10 +268,10 @@ class ReferenceField:
         return np.asarray(self.object_position + shift / len(self.arms))
 
     def with_arms_after(self, arms_after: Mapping[int, ArmAfterImpact]) -> ReferenceField:
-        """The same field with what an impact is predicted to leave arms, by their index.
+        """Return the field with the predicted state of arms after an impact, by their index.
 
         Raises:
-            InvalidInputError: What no impact leaves an arm.
+            InvalidInputError: A velocity that no impact leaves an arm.
         """
         if not arms_after:
             return self
@@ -287,7 +287,7 @@ class ReferenceField:
         event_sequence: int | None = None,
         arms_after: Mapping[int, ArmAfterImpact] | None = None,
     ) -> ReferenceField:
-        """The same reference once the impact happened: where the object was, and its predicted velocity after.
+        """Return the reference after the impact: position of the object then, and its predicted velocity after.
 
         Args:
             object_position: (3,) Object centre at the impact, m.

@@ -22,7 +22,7 @@ from impact_aware.reference.rotation import rotation_from_quaternion
 class AnteImpactField:
     """Time-invariant twist reference of one tool before the impact (van Steen 2024, (4)-(13)).
 
-    The speed is that of the impact everywhere outside the blending zone, so a start from rest asks for a ramp: the
+    The speed is that of the impact everywhere outside the blending zone, so a start from rest needs a ramp: the
     reference `s(t) v(p)` with s a smoothstep in the time since the start has the acceleration
     `s^2 (dv/dp) v + s' v`, which is zero at the start.
 

@@ -51,7 +51,7 @@ class ImpactFigure:
     Attributes:
         name: Short name for files.
         title: Headline above it.
-        alt: What it shows, for somebody who can't see it.
+        alt: Text in place of the figure, for readers who can't see it.
         draw: Draws it; call within `figure_style`.
     """
 
@@ -212,7 +212,7 @@ def _joint_panels(impact: AnalyzedImpact, panel: Callable[[Axes, int], None], un
         axes.set_title(name)
         axes.set_xlim(1e3 * _SHOWN[0], 1e3 * _SHOWN[1])
         axes.yaxis.set_major_locator(MaxNLocator(4))
-        # Below the last panel of its column nothing else says the times.
+        # Only the last panel of each column labels the times.
         axes.tick_params(labelbottom=joint + 2 >= count)
     for axes in cells[count:]:
         axes.axis("off")

@@ -13,7 +13,7 @@ from impact_aware.report.number_text import number_text
 
 
 def contact_facts(check: ContactCheck | None) -> Iterator[tuple[str, str]]:
-    """What the jump says about the contact point, as names and texts."""
+    """Contact point as estimated from the jump, as names and texts."""
     if check is None:
         return
     x, y, z = (number_text(value, 3) for value in check.fit.point)

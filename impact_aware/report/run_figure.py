@@ -1,4 +1,4 @@
-"""The figure of a run: joints and tools through the impact, what the controller asked for, where the object went."""
+"""The figure of a run: joints and tools through the impact, target accelerations, way of the object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODE_COLORS = {2: "#fff1d6", 3: "#e3f1e6", 4: "#fce8e8", 5: "#e6ecf5"}
 """ControllerState.MODE_* -> shade behind the curves; the ante-impact mode stays white."""
 
 JOINT_COLORS = ("#000000", "#004c8e", "#d95b29", "#148b53", "#a75895", "#2d6ce3", "#743800")
-"""Of the joints, from the base to the tool; told apart with every kind of colour blindness."""
+"""Colours of the joints, from base to tool; distinct with every kind of colour blindness."""
 
 MODE_NAMES = {2: "interim", 3: "post-impact", 4: "safe", 5: "hold"}
 
@@ -34,7 +34,7 @@ def run_figure(run: RunSeries, arms: dict[str, dict[str, Any]]) -> Figure:
 
     Args:
         run: The run.
-        arms: What the report says of each arm.
+        arms: Results of each arm in the report.
     """
     start = min(arm["time_true"] for arm in arms.values())
     columns = len(run.arms)

@@ -82,7 +82,7 @@ class RunReport:
         return "\n".join(lines)
 
     def _impact_lines(self) -> list[str]:
-        """Of one arm: its joints through the impact."""
+        """Lines about one arm: its joints through the impact."""
         (arm,) = self.arms.values()
         control, names = arm["control"], arm["joint_names"]
         width = max(len(name) for name in names)
@@ -107,7 +107,7 @@ class RunReport:
         ]
 
     def _grasp_lines(self) -> list[str]:
-        """Of several arms: their impacts, and what became of the object."""
+        """Lines about several arms: their impacts, and the motion of the object."""
         arms, grasp = self.arms, self.grasp
         width = max(len(name) for name in ("arm", *arms))
         lines = [

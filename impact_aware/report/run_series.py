@@ -44,7 +44,7 @@ class ArmSeries:
         events: `ImpactEvent` messages of contacts made, each once.
         predictions: Valid `ImpactPrediction` messages.
         prediction_delays: From each event, by its number, to the first prediction of its impact, s of the recording.
-        common_jump: (n,) Joint velocity predicted for all arms hitting at once, rad/s; None when nobody asked.
+        common_jump: (n,) Joint velocity predicted for all arms hitting at once, rad/s; None when it was not requested.
     """
 
     name: str

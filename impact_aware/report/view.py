@@ -30,7 +30,7 @@ class Fact:
 
 
 def short_names(files: Sequence[Path]) -> dict[Path, str]:
-    """Names of recordings with as many folders before them as it takes to tell them apart."""
+    """Names of recordings with as many parent folders as make them distinct."""
     paths = list(dict.fromkeys(files))
     depth = max((len(path.parts) for path in paths), default=1)
     for count in range(1, depth + 1):

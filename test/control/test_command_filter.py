@@ -132,14 +132,14 @@ def test_an_entry_that_is_not_finite_keeps_its_last_command():
         (3, 4.5, SafeReason.TORQUE_RATE_LIMIT, f"{NAMES[3]} was to change by 4.5 N m at once, not by up to 1.5"),
     ],
 )
-def test_what_no_solver_can_have_meant_is_reported_when_it_is_judged(joint, value, reason, sentence):
+def test_what_no_solver_can_have_meant_is_reported_where_wanted(joint, value, reason, sentence):
     wanted = np.zeros(N)
     wanted[joint] = value
-    for judge in (True, False):
+    for report in (True, False):
         own = made(WHOLE)
         own.begin(np.zeros(N))
-        found = own.apply(wanted, np.zeros(N), judge=judge)
-        if judge:
+        found = own.apply(wanted, np.zeros(N), report=report)
+        if report:
             assert found.reason is reason and found.detail.endswith(sentence)
         else:
             assert found is None
@@ -149,9 +149,9 @@ def test_what_no_solver_can_have_meant_is_reported_when_it_is_judged(joint, valu
 def test_up_to_one_step_beyond_the_limits_is_cut_without_a_word():
     own = made(WHOLE)
     own.begin(np.zeros(N))
-    assert own.apply(1.9 * STEP, np.zeros(N), judge=True) is None
+    assert own.apply(1.9 * STEP, np.zeros(N), report=True) is None
     np.testing.assert_allclose(own.previous, STEP)
-    assert own.apply(3.1 * STEP, np.zeros(N), judge=True).reason is SafeReason.TORQUE_RATE_LIMIT
+    assert own.apply(3.1 * STEP, np.zeros(N), report=True).reason is SafeReason.TORQUE_RATE_LIMIT
 
 
 def test_it_begins_within_the_limits_whatever_it_is_given():

@@ -91,7 +91,7 @@ class CommandFilter:
                 where it is not finite, or for None or another shape.
         """
         if applied is not None and applied.shape == self.previous.shape:
-            # A new one: whoever got the last command keeps it.
+            # A new array: the receiver of the last command keeps that one.
             command = np.empty_like(self.previous)
             applied_command(self.previous, applied, self._limit, command)
             self.previous, self.begun = command, True
@@ -109,19 +109,19 @@ class CommandFilter:
         torque_range(self.previous, self._limit, self._allowed(), self._carried, gravity, *self._range)
         return self._range
 
-    def apply(self, wanted: Array, gravity: Array, *, judge: bool = False) -> Violation | None:
+    def apply(self, wanted: Array, gravity: Array, *, report: bool = False) -> Violation | None:
         """Set `previous` and `effort` to the nearest command within all limits.
 
         Args:
             wanted: (n,) Whole torque, N m; an entry that is not finite keeps its last command.
             gravity: (n,) Gravity torque at the present posture, N m.
-            judge: Whether the torque should have been within the limits: a torque that is beyond them by more than a
+            report: Whether the torque should have been within the limits: one that is beyond them by more than a
                 whole step of the torque rate is then reported.
 
         Returns:
             What was wrong with the wanted torque, or None.
         """
-        # New ones each time: whoever got the last command keeps it.
+        # New arrays each time: the receiver of the last command keeps that one.
         command, effort, allowed = np.empty(wanted.size), np.empty(wanted.size), self._allowed()
         changed, row = filter_command(
             wanted, self.previous, self._limit, allowed, self._carried, gravity, TOLERANCE, command, effort
@@ -130,7 +130,7 @@ class CommandFilter:
         before, self.previous, self.effort = self.previous, command, effort
         if self._clock is not None:
             self._sent = self._clock()
-        return self._explain(row, wanted, gravity, before, allowed) if judge and row >= 0 else None
+        return self._explain(row, wanted, gravity, before, allowed) if report and row >= 0 else None
 
     def _allowed(self) -> Array:
         """Largest change (n,) of what is sent now, N m."""

@@ -24,7 +24,7 @@ TIME_CONSTANT = 0.05
 """1/K, s."""
 
 REGULARISATION = 1e-4
-"""Of the least-squares force, m^2: bounds it where the tool can't be moved in some direction."""
+"""Regularisation of the least-squares force, m^2: bounds it where the tool can't be moved in some direction."""
 
 
 class ContactForceObserver:

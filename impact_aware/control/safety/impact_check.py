@@ -129,8 +129,8 @@ def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits
         limits: Of the arm; those of its profile when None.
 
     Raises:
-        InvalidInputError: Energy, jump or velocity after is over its limit; the message says by which impact speed it
-            would not be.
+        InvalidInputError: Energy, jump or velocity after is over its limit; the message names the
+            impact speed that keeps the limit.
     """
     limits = SafetyLimits.of(robot) if limits is None else limits
     label = f"arms[{impact.arm}].impact_velocity" if impact.arm else "impact_velocity"
@@ -142,7 +142,7 @@ def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits
             f"{speed:.3g} m/s, an impact of {impact.energy:.3g} J with {impact.effective_mass:.3g} kg",
             f"at most {limits.impact_energy:.3g} J (safety.impact_energy), that is {allowed:.3g} m/s",
         )
-    # Jump and velocities are proportional to the speed, so the share over a limit says which speed would do.
+    # Jump and velocities are proportional to the speed, so the share over a limit gives the speed that keeps it.
     checks = (
         ("velocity_jump", "jump", impact.jump, limits.velocity_jump),
         ("velocity", "be thrown to", impact.velocity_after, robot.limits.velocity),

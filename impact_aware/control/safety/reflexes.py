@@ -33,10 +33,10 @@ POWER = 200.0
 published."""
 
 JOINT_STIFFNESS = 1e4
-"""Of every joint, N m/rad: the order of magnitude of Rey Arias 2024, section III."""
+"""Stiffness of every joint, N m/rad: the order of magnitude of Rey Arias 2024, section III."""
 
 PAD_STIFFNESS = 5e4
-"""Of tool and object in series where nothing is known, N/m: a firm rubber pad."""
+"""Stiffness of tool and object in series where nothing is known, N/m: a firm rubber pad."""
 
 MARGIN = 1.5
 """Thresholds over what is predicted."""

@@ -133,8 +133,8 @@ class StateGuard:
 
         Args:
             dq: (n,) Its velocities, rad/s.
-            effort: (n,) Efforts measured with it. No contact force is judged without them, nor of an arm whose profile
-                does not state that they are torques.
+            effort: (n,) Efforts measured with it. No contact force is estimated without them, nor for an arm whose
+                profile does not state that they are torques.
             mode: In which it was answered.
             field: The reference in use.
         """

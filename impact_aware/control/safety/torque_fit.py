@@ -1,6 +1,6 @@
 """Comparison of measured torques with the model: at rest before anything moves, and with the first commands.
 
-At rest link-side torques are the gravity torque g(q), whoever holds the arm. Where they differ, the model does not fit
+At rest link-side torques are the gravity torque g(q), whatever holds the arm. Where they differ, the model does not fit
 the arm, and its torques would throw the arm or let it sink. A slip such as a turned sign is a known change of g(q): the
 slip that explains all measured torques is the likely cause.
 
@@ -9,7 +9,7 @@ or with B_theta times the acceleration between two states added: exact for stiff
 
 In which convention the arm takes commands shows only once it is commanded: the whole torque tau that is meant arrives
 as tau + g(q) at an arm that adds gravity itself without the model's knowledge, and as tau - g(q) at one that does not
-add it although the model says so. Where nothing but the profile states it, the first commands are in the middle, as to
+add it although the model assumes it. Where only the profile states it, the first commands are in the middle, as to
 an arm that adds half of gravity. Either way g(q) / 2 is then in excess until the first states decide, and a wrong
 profile costs a quarter of the speed. Other differences mean that the torques arrive at other joints, or not at all.
 """
@@ -63,7 +63,7 @@ EARLY_STATES = 50
 """States after activation among which nothing can have been hit yet."""
 
 UNFIT_LATER = 10
-"""States in a row that count after those: a hit makes torques that are nobody's command, until it is detected."""
+"""States in a row that count after those: until a hit is detected, its torques fit no command."""
 
 
 class UnfitArmError(ImpactAwareError):
@@ -164,7 +164,7 @@ class TorqueFit:
             if self._unfit[index] == (UNFIT_STATES if early else UNFIT_LATER):
                 found.append(self._explain(index, arm, excess, tolerance))
             elif self._open[index] and not early:
-                # Gravity is too small here to tell, and to matter.
+                # Gravity is too small here to decide it, and to matter.
                 self._decide(index, arm, adds=arm.robot.adds_gravity)
         found = [sentence for sentence in found if sentence]
         if not found:
