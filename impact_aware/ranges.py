@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-
-from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 
 
@@ -21,18 +18,6 @@ def read_number(word: str) -> float:
     if "_" in word or not word.isascii():
         raise ValueError(f"no number: {word[:40]!r}")
     return float(word)
-
-
-def read_numbers(words: Sequence[str]) -> Array:
-    """Return the numbers (k,) that k words are, as `read_number` does, but together.
-
-    Raises:
-        ValueError: A word is none.
-    """
-    text = "".join(words)
-    if "_" in text or not text.isascii():
-        raise ValueError("a word that is no number")
-    return np.fromiter(map(float, words), dtype=np.float64, count=len(words))
 
 
 class Range(NamedTuple):

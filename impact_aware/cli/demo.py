@@ -7,6 +7,7 @@ table, the figure and `summary.json`. When any node dies it brings the arm to th
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import os
 import sys
@@ -118,6 +119,7 @@ def run(args: argparse.Namespace) -> int:
         check_screen("--watch")
     graph = _graph(args)
     check_ros()
+    importlib.import_module("impact_aware.simulation")  # MuJoCo may be missing where ROS is
     out = args.out or Path("results") / args.task
     output = OutputFolder(out, "demo", aside=True)
     started = time.monotonic()
@@ -222,7 +224,7 @@ def _period(args: argparse.Namespace) -> float | None:
     """
     if args.rate is None:
         return simulated_period(_arms(args), wall_time=args.free_running)
-    from impact_aware.simulation.joint_elasticity import TORQUE_RATE  # MuJoCo may be missing where ROS is
+    from impact_aware.simulation.joint_elasticity import TORQUE_RATE
 
     if args.plant == "flexible" and TORQUE_RATE % args.rate:
         expected = f"a whole fraction of the {TORQUE_RATE:g} Hz of the joints' torque loop, such as 500"

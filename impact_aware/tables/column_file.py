@@ -24,10 +24,10 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.child_process import survives
 from impact_aware.errors import InvalidInputError, one_reason
-from impact_aware.ranges import read_number, read_numbers
+from impact_aware.ranges import read_number
 from impact_aware.tables.arrays import check_size, lies_across, open_arrays, recording_length
 from impact_aware.tables.names import Name, listed
-from impact_aware.tables.text import MISSING, CellError, layout_of, read_cell, rows_of
+from impact_aware.tables.text import MISSING, CellError, layout_of, read_cell, read_numbers, rows_of
 
 ARRAYS = (".npz", ".npy", ".h5", ".hdf5", ".mat")
 

@@ -1,6 +1,7 @@
 """`impact-aware identify`: tables in, parameters out, bad input in one line."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -451,3 +452,10 @@ def test_the_confidence_of_the_intervals_is_the_one_that_is_given(command, table
             widths.append(found["parameters"][name]["upper"] - found["parameters"][name]["lower"])
         # Student's t of 0.5 and of 0.99 is 0.7 and 2.6 where there are many figures.
         assert widths[1] > 3.0 * widths[0]
+
+
+def test_plan_lists_its_own_options_only(capsys):
+    with pytest.raises(SystemExit):
+        main(["identify", "plan", "--help"])
+    own = "--json --out --robot --normal --friction --restitution --count --candidates --velocity-error --seed"
+    assert set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, flags=re.MULTILINE)) == set(own.split())

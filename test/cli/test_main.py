@@ -149,7 +149,7 @@ def test_a_package_that_is_not_there_is_named_with_how_to_install_it(package, co
         "from impact_aware.cli.main import main\n"
         f"sys.exit(main([{command!r}, *sys.argv[1:]]))\n"
     )
-    words = ["bag.mcap"] if command == "analyze" else []
+    words = ["bag.mcap"] if command == "analyze" else ["hit-and-push"]
     done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=LONGEST)
     line = f"impact-aware: error: {package} is not installed: python3 -m pip install {package}\n"
     assert (done.returncode, done.stderr) == (2, line)
