@@ -68,8 +68,8 @@ test-franka: enter  ## a Franka by libfranka's protocol, simulated: what both ne
 	@$(enter) && echo "[test] pytest test/franka" && python -m pytest -q test/franka $(ARGS)
 
 .PHONY: test-pythons
-test-pythons: enter  ## the library by pip alone on Python 3.12 and 3.13, where they are there: installs 1.3 GB for each
-	@$(enter) && echo "[test] pytest test/pythons" && python -m pytest -q test/pythons $(ARGS)
+test-pythons: enter  ## the library by pip alone on Python 3.12 and 3.13, where an interpreter is there: installs 0.9 GB for each
+	@$(enter) && echo "[test] pytest test/pythons" && python -m pytest -q -rs -n 2 --dist loadgroup test/pythons $(ARGS)
 
 RUNS ?= 10
 .PHONY: test-busy

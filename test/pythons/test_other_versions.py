@@ -25,7 +25,7 @@ def interpreter(version: str) -> str:
     return ""
 
 
-@pytest.fixture(scope="module", params=["3.12", "3.13"])
+@pytest.fixture(scope="module", params=[pytest.param(v, marks=pytest.mark.xdist_group(v)) for v in ("3.12", "3.13")])
 def commands(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with the commands of a new environment that has the package and what it requires, and nothing else."""
     path = interpreter(request.param)
@@ -64,6 +64,6 @@ def test_analyze_reads_a_table_and_writes_its_report(commands: Path, tmp_path: P
     assert (tmp_path / "results" / "report.html").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("name", ["predict_a_jump", "evaluate_a_field", "palm_on_a_box"])
-def test_examples_run(commands: Path, tmp_path: Path, name: str) -> None:
-    assert run(commands / "python", ROOT / "examples" / f"{name}.py", folder=tmp_path)
+def test_an_example_runs(commands: Path, tmp_path: Path) -> None:
+    words = [commands / "python", ROOT / "examples" / "predict_a_jump.py"]
+    assert run(*words, folder=tmp_path).startswith("slide, impulse")
