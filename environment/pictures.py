@@ -316,7 +316,9 @@ def main() -> int:
     if names:
         make(names)
     else:
-        print(f"{len(PICTURES) - report()} of {len(PICTURES)} pictures are up to date")
+        count = report()
+        print(f"{len(PICTURES) - count} of {len(PICTURES)} pictures are up to date")
+        return min(count, 1)
     return 0
 
 

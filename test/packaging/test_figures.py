@@ -135,3 +135,8 @@ def test_pictures_are_drawn_by_code_that_exists() -> None:
     assert set(made) == set(pictures.PICTURES), "not drawn by make pictures"
     drawn = {path.name for path in pictures.IMAGES.glob("*.*")} - {"made.json"}
     assert drawn - set(pictures.PICTURES) == {"foxglove.png"}  # Lichtblick is no package of a registry
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions of Python write syntax trees differently")
+def test_no_picture_is_older_than_the_code_that_draws_it() -> None:
+    assert not pictures.old(), "make pictures draws them anew"
