@@ -2,6 +2,7 @@
 
 `make changelog` writes CHANGELOG.rst of both packages from CHANGELOG.md. `make export-msgs` puts the history of `msg/`
 on the branch `impact_aware_msgs`, and both repositories into build/release/impact_aware.repos, for `vcs import`.
+`make changelog` also names the placeholders that have to be filled in first.
 """
 
 from __future__ import annotations
@@ -68,11 +69,25 @@ def export_messages(root: Path = ROOT) -> Path:
     return path
 
 
+def placeholders(root: Path = ROOT) -> list[str]:
+    """What of the packages' descriptions has to be filled in before a release, one line each."""
+    found = []
+    for path in (root / "package.xml", root / "msg" / "package.xml", root / "setup.py"):
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(root)
+        if address := re.search(r"[\w.-]+@example\.org", text):
+            found.append(f"{name}: a maintainer, instead of {address[0]}")
+        if path.suffix == ".xml" and "<url" not in text:
+            found.append(f'{name}: <url type="repository">')
+    return found
+
+
 def main() -> int:
     """Run the command line's task; returns the exit status."""
     if sys.argv[1:] == ["export-msgs"]:
         print(f"branch {BRANCH}, to be pushed to the addresses in {export_messages()}")
         return 0
+    for line in placeholders():
+        print(f"before a release fill in {line}", file=sys.stderr)
     markdown = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for package, folder in PACKAGES.items():
         (folder / "CHANGELOG.rst").write_text(changelog_text(markdown, package), encoding="utf-8")

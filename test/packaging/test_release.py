@@ -10,7 +10,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "environment"))
 
-from release import changelog_text, export_messages  # noqa: E402
+from release import changelog_text, export_messages, placeholders  # noqa: E402
 
 MARKDOWN = """# Changelog
 
@@ -42,6 +42,24 @@ def test_the_changelog_is_one_that_catkin_pkg_reads(tmp_path: Path) -> None:
     path.write_text(whole, encoding="utf-8")
     read = reader.get_changelog_from_path(str(path), "impact_aware_msgs")
     assert {"0.1.0", "0.9.0"} <= {version for version, *_ in read.foreach_version()}
+
+
+def test_what_has_to_be_filled_in_before_a_release_is_named_until_it_is(tmp_path: Path) -> None:
+    named = {"package.xml", "msg/package.xml", "setup.py"}
+    assert {line.partition(":")[0] for line in placeholders()} <= named
+    for name in named:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    assert placeholders(tmp_path) == placeholders()
+    for name in named:
+        text = (tmp_path / name).read_text(encoding="utf-8").replace("impact-aware@example.org", "someone@lab.edu")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert placeholders(tmp_path) == [line for line in placeholders() if "<url" in line]
+    for name in ("package.xml", "msg/package.xml"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text.replace("<license", "<url>https://lab.edu</url>\n  <license", 1))
+    assert placeholders(tmp_path) == []
 
 
 def test_messages_are_exported_with_their_history(tmp_path: Path) -> None:
