@@ -64,13 +64,16 @@ class SurfaceContact:
 
     def force(self, depth: float, slip: Array) -> Array:
         """Force (3,) on the robot at a penetration, m, and a velocity `slip` (3,) of the tip, m/s; N, base frame."""
-        normal_speed = float(self.normal @ slip)
-        pressure = float(self.force_model.force(depth, -normal_speed, 0.0))
-        if self.friction == 0.0 or pressure <= 0.0:
-            return pressure * self.normal
-        tangential = slip - normal_speed * self.normal
+        pressure = float(self.force_model.force(depth, -float(self.normal @ slip), 0.0))
+        return pressure * (self.direction(slip) if pressure > 0.0 else self.normal)
+
+    def direction(self, slip: Array) -> Array:
+        """Force (3,) on the robot per unit of the normal force, at a velocity `slip` (3,) of the tip, m/s."""
+        if self.friction == 0.0:
+            return self.normal
+        tangential = slip - float(self.normal @ slip) * self.normal
         speed = math.sqrt(float(tangential @ tangential) + SLIP_ROUNDING**2)
-        return pressure * (self.normal - self.friction / speed * tangential)
+        return self.normal - self.friction / speed * tangential
 
 
 def surface_at(

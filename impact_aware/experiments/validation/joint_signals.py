@@ -16,7 +16,7 @@ from impact_aware.experiments.models.flexible_joint import (
     PressingForce,
 )
 from impact_aware.experiments.validation.check import Check, Source, ValidationContext
-from impact_aware.experiments.validation.flexible_arms import table_impact
+from impact_aware.experiments.validation.flexible_arms import table_below
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 
@@ -71,7 +71,7 @@ def _run(arm: FlexibleJointArm, q: Array, approach: float, duration: float) -> F
     robot = arm.robot
     dq = np.linalg.pinv(robot.frame_jacobian(q)) @ np.array([0.0, 0.0, -_SPEED, 0.0, 0.0, 0.0])
     press = PressingForce(robot, (0.0, 0.0, -10.0))
-    return table_impact(arm, q, dq, press, _SPEED * approach, approach + duration)
+    return arm.simulate(q, dq, press, table_below(robot, q, _SPEED * approach), approach + duration)
 
 
 def _delay(run: FlexibleJointRun, parameters: AdaptiveWindowParameters) -> float:
