@@ -30,7 +30,9 @@ nb_execution_show_tb = True
 suppress_warnings = ["misc.highlighting_failure"]  # the language of the block ```arrows is our own
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the docstrings give shapes and units, which types do not
+autodoc_typehints = "signature"  # the docstrings add shapes and units
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
 autodoc_default_options = {"members": True, "undoc-members": False}
 napoleon_google_docstring = True
 napoleon_use_ivar = True
