@@ -10,6 +10,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 
@@ -27,12 +28,13 @@ def end_with_parent(number: signal.Signals = signal.SIGTERM, parent: int | None 
             os._exit(1)
 
 
-def survives(trial: Callable[[], object], patience: int = 20) -> bool:
+def survives(trial: Callable[[], object], patience: int = 20, most: int = 0) -> bool:
     """Return whether a copy of this process lives through a call, in which a library might end it without a word.
 
     Args:
-        trial: What is called; what it raises does not count, since a second call by this process raises it too.
+        trial: What is called; what it raises counts only with `most`, as a second call by this process raises it too.
         patience: Wall time that it may take, s.
+        most: Memory that it may take, bytes; 0: any.
     """
     with warnings.catch_warnings():
         # Other threads may hold locks; the copy ends by its alarm if it waits for one.
@@ -46,6 +48,10 @@ def survives(trial: Callable[[], object], patience: int = 20) -> bool:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         faulthandler.disable()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        if most and sys.platform == "linux":
+            own = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (own + most, own + most))
         trial()
+        most = 0
     finally:
-        os._exit(0)
+        os._exit(1 if most else 0)

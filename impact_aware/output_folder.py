@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -79,6 +80,8 @@ class OutputFolder:
         above = next(path for path in folder.parents if path.exists())
         if not os.access(above, os.W_OK | os.X_OK):
             raise InvalidInputError("out", str(folder), f"a folder whose place, {above}, can be written to")
+        if folder.is_dir() and _is_another_s(folder):
+            raise InvalidInputError("out", f"{folder}, which is another user's", "a folder that you can replace")
         if written is None and folder.is_dir() and any(folder.iterdir()):
             raise InvalidInputError("out", f"{folder}, which is no result of this project", "a new or empty folder")
         if written is not None and written.get("command") != self._command:
@@ -349,6 +352,12 @@ def _is_mount_point(folder: Path) -> bool:
         places = {line.split()[4].decode("unicode_escape").encode("latin-1") for line in mounts}
         return os.fsencode(folder) in places
     return os.path.ismount(folder)
+
+
+def _is_another_s(folder: Path) -> bool:
+    """Whether only another user may rename the folder, as in a sticky one such as `/tmp`."""
+    place = folder.parent.stat()
+    return bool(place.st_mode & stat.S_ISVTX) and os.geteuid() not in (0, place.st_uid, folder.stat().st_uid)
 
 
 def _files(folder: Path) -> Iterator[str]:

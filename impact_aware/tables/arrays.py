@@ -30,8 +30,8 @@ MOST_ARRAYS, MOST_OBJECTS = 4096, 3 * 4096
 LARGEST_CHUNK = 1 << 26
 """Size of a chunk of an HDF5 dataset, bytes, which is unpacked as a whole; libraries choose 1 MB at most."""
 
-MATLAB_PATIENCE = 120
-"""Wall time that reading a MATLAB file may take, s; one of the largest takes some seconds."""
+PATIENCE = 120
+"""Wall time that reading a MATLAB file, or unpacking an HDF5 file, may take, s; the largest take some seconds."""
 
 _COMPRESSED, _PIECE = 15, 1 << 20
 """Type of a compressed variable of a MATLAB file; bytes that are unpacked at once."""
@@ -65,6 +65,8 @@ def open_arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
     elif loaded.dtype.names:
         yield {name: loaded[name] for name in loaded.dtype.names}
     elif suffix == ".npy" and loaded.ndim == 2:
+        if loaded.shape[1] > MOST_ARRAYS:
+            raise InvalidInputError(f"table {path}", f"{loaded.shape[1]} columns", f"{MOST_ARRAYS} at most")
         yield dict(enumerate(loaded.T))
     else:
         given = f"{path}, a single array of shape {loaded.shape}"
@@ -119,7 +121,18 @@ def _datasets(path: Path, file: h5py.File) -> dict[str, Any]:
 
     # Soft and external links are passed over by h5py's visitor, which goes along hard ones only.
     file.visititems(visit)
+    packed = [item for item in found.values() if item.id.get_create_plist().get_nfilters()]
+    # What its filters unpack has the size that the bytes lead to, whatever the chunk's is.
+    if packed and not survives(functools.partial(_unpack, packed), PATIENCE, 4 * LARGEST_CHUNK):
+        raise InvalidInputError("table", str(path), "an HDF5 file whose chunks unpack to their size")
     return found
+
+
+def _unpack(datasets: Iterable[h5py.Dataset]) -> None:
+    """Read every chunk once."""
+    for dataset in datasets:
+        for part in dataset.iter_chunks():
+            dataset[part]
 
 
 def _matrices(path: Path) -> dict[str, Any]:
@@ -137,7 +150,7 @@ def _matrices(path: Path) -> dict[str, Any]:
             warnings.simplefilter("ignore", UserWarning)
             warnings.filterwarnings("error", "Duplicate variable name|We do not support byte ordering")
             # Its reader follows the lengths in a file without looking, and can end the process.
-            if not survives(read, MATLAB_PATIENCE):
+            if not survives(read, PATIENCE):
                 raise InvalidInputError("table", str(path), "a MATLAB file that its reader survives")
             loaded = read()
     except InvalidInputError:

@@ -8,6 +8,7 @@ from 0.
 from __future__ import annotations
 
 import csv
+import os
 import struct
 import sys
 import tokenize
@@ -175,7 +176,7 @@ def open_columns(path: str | Path) -> ColumnFile:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if not path.is_file():
+    if not path.is_file() or not os.access(path, os.R_OK):
         raise InvalidInputError("table", str(path), "an existing, readable file")
     if way_to_table(path):
         raise InvalidInputError("table", str(path), f"one of {KINDS}{way_to_table(path)}")
@@ -193,20 +194,21 @@ class _Parquet(ColumnFile):
         with _parquet_file(self.path) as file:
             groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
 
-            def count() -> int:
+            def size() -> int:
                 # Values, not rows: one row of a vector can be a run of any length.
-                return sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+                columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+                return sum(max(8 * column.num_values, column.total_uncompressed_size) for column in columns)
 
             # Arrow ends the process where the histograms of a column don't fit its levels.
-            if not survives(count):
+            if not survives(size):
                 raise InvalidInputError("table", str(self.path), "a Parquet file whose columns Arrow can describe")
-            check_size(self.path, 8 * count())
+            check_size(self.path, size())
             schema = file.schema_arrow
             nested = [field.name for field in schema if _is_list(field.type)]
             found: dict[Name, int] = dict.fromkeys(schema.names, 1)
             first = next(file.iter_batches(batch_size=1, columns=nested), None) if nested else None
             if first is not None:
-                found |= {name: max(len(first.column(name)[0].as_py() or ()), 1) for name in nested}
+                found |= {name: max(len(first.column(name)[0].values or ()), 1) for name in nested}
             return found
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
@@ -299,7 +301,11 @@ def _parquet_file(path: Path) -> Any:
     # No other table needs it, and it is large: `pip install impact_aware` leaves it out.
     import pyarrow.parquet
 
-    return pyarrow.parquet.ParquetFile(path)
+    file = pyarrow.parquet.ParquetFile(path)
+    columns = [file.schema.column(place) for place in range(len(file.schema))]
+    # A text that repeats stays one: a small file can have a long one in every row.
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    return pyarrow.parquet.ParquetFile(path, read_dictionary=texts) if texts else file
 
 
 def _is_list(kind: Any) -> bool:
@@ -309,6 +315,9 @@ def _is_list(kind: Any) -> bool:
 
 
 def _plain_column(values: Any) -> Array:
+    if hasattr(values, "dictionary"):
+        missing = len(values.dictionary)
+        return np.append(_plain_column(values.dictionary), np.nan)[values.indices.fill_null(missing).to_numpy()]
     found = values.to_numpy(zero_copy_only=False)
     if found.dtype == object:  # texts, which NumPy would read as Python does, and what is missing
         found = [read_number(word) if isinstance(word, str) else word for word in found]

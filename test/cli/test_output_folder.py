@@ -55,6 +55,16 @@ def test_results_are_replaced_whole_and_what_others_put_there_stays(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_folder_of_another_user_in_a_sticky_one_is_refused_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    tmp_path.chmod(0o1777)
+    OutputFolder(tmp_path / "out", "analyze")
+    monkeypatch.setattr(os, "geteuid", lambda: 1 + tmp_path.stat().st_uid)
+    OutputFolder(tmp_path / "new", "analyze")
+    with pytest.raises(InvalidInputError, match="out, which is another user's, expected a folder that you can replace"):
+        OutputFolder(tmp_path / "out", "analyze")
+
+
 def test_results_can_be_moved_aside(tmp_path):
     out = tmp_path / "out"
     for text in "abc":

@@ -194,6 +194,12 @@ def test_the_clock_of_a_running_node_stays_the_one_it_was_started_with(field_nod
     assert not field_node.get_parameter("use_sim_time").value
 
 
+def test_a_parameter_without_a_name_is_refused(field_node):
+    (result,) = field_node.set_parameters([Parameter("", value="mine")])
+    assert (result.successful, result.reason) == (False, "a parameter has a name")
+    assert not field_node.has_parameter("")
+
+
 def test_a_clock_below_zero_does_not_end_a_node(ros_context, supervision):
     node = Node("timed", parameter_overrides=[Parameter("use_sim_time", value=True)])
     publisher = node.create_publisher(ClockMessage, "/clock", 10)

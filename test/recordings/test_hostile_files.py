@@ -9,10 +9,7 @@ from contextlib import closing
 import h5py
 import lz4.frame
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
-import scipy.io
 import yaml
 import zstandard
 from hand_made import make_impact
@@ -28,7 +25,6 @@ from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.whole_recording import samples_in_table
 from impact_aware.report.result_files import impacts_csv
-from impact_aware.tables.arrays import MOST_OBJECTS
 from impact_aware.tables.column_file import MOST_COLUMNS, open_columns
 from impact_aware.tables.joint_table import open_table
 
@@ -310,77 +306,3 @@ def test_a_message_about_thousands_of_names_is_a_short_line(tmp_path):
     with pytest.raises(BagError, match="no topic has the joints of panda: /joint_states lacks|has joint0") as caught:
         analyze([path], AnalysisOptions(robot="panda"))
     assert len(str(caught.value)) < 1700 and str(caught.value).isprintable()
-
-
-def bomb_of_structures(path):
-    scipy.io.savemat(path, {"time": np.arange(5.0), "log": {"q": np.zeros(4_000_000)}}, do_compression=True)
-
-
-def bomb_of_cells(path):
-    cells = np.empty((1, 10), dtype=object)
-    cells[0, :] = [np.zeros(400_000) for _ in range(10)]
-    scipy.io.savemat(path, {"time": np.arange(5.0), "cells": cells}, do_compression=True)
-
-
-def bomb_of_vectors(path):
-    pyarrow.parquet.write_table(pyarrow.table({"q": pyarrow.array([np.zeros(4_000_000)])}), path, compression="zstd")
-
-
-def bomb_of_datasets(path):
-    with h5py.File(path, "w") as file:
-        for number in range(20):
-            file.create_dataset(f"q{number}", (200_000,), "f8", chunks=(100_000,), compression="gzip")
-
-
-def bomb_of_one_chunk(path):
-    with h5py.File(path, "w") as file:
-        file.create_dataset("time", (10_000_000,), "f8", chunks=(10_000_000,), compression="gzip")
-
-
-def nested_groups(path):
-    with h5py.File(path, "w") as file:
-        place = file
-        for _ in range(200):
-            place = place.create_group("g")
-        place["time"] = np.arange(5.0)
-
-
-def many_groups(path):
-    with h5py.File(path, "w") as file:
-        for number in range(MOST_OBJECTS + 1):
-            file.create_group(str(number))
-
-
-BOMBS = {
-    "structures.mat": (bomb_of_structures, "when unpacked"),
-    "cells.mat": (bomb_of_cells, "when unpacked"),
-    "vectors.parquet": (bomb_of_vectors, "32000000 bytes when unpacked"),
-    "datasets.h5": (bomb_of_datasets, "bytes when unpacked"),
-    "chunk.h5": (bomb_of_one_chunk, "larger chunks, expected 67108864 bytes each"),
-    "many.h5": (many_groups, "more than 12288 groups and datasets"),
-    "groups.h5": (nested_groups, "groups in groups, expected 20 levels"),
-}
-
-
-@pytest.mark.parametrize("name", BOMBS)
-def test_what_unpacks_within_variables_counts(tmp_path, monkeypatch, name):
-    if name != "chunk.h5":
-        monkeypatch.setattr("impact_aware.resources.LEAST_UNPACKED", 1 << 24)
-    write, words = BOMBS[name]
-    write(tmp_path / name)
-    with pytest.raises(InvalidInputError, match=words):
-        open_columns(tmp_path / name)
-
-
-def test_a_matlab_file_that_its_reader_would_misread_is_refused(tmp_path, recwarn):
-    """One with a name twice, of which the last would count, and one with numbers of another machine."""
-    for name, version in (("twice.mat", "5"), ("cray.mat", "4")):
-        scipy.io.savemat(tmp_path / name, {"time": np.arange(5.0)}, format=version)
-    content = (tmp_path / "twice.mat").read_bytes()
-    (tmp_path / "twice.mat").write_bytes(content + content[128:])
-    content = (tmp_path / "cray.mat").read_bytes()
-    (tmp_path / "cray.mat").write_bytes(struct.pack("<i", 4000) + content[4:])
-    for name, words in (("twice.mat", "Duplicate variable name"), ("cray.mat", "byte ordering")):
-        with pytest.raises(InvalidInputError, match=words):
-            open_columns(tmp_path / name)
-    assert not recwarn.list

@@ -39,6 +39,9 @@ def load_settings(node: Node, settings: type[Settings]) -> Settings:
 
 def _keep_clock(parameters: list[Parameter]) -> SetParametersResult:
     """Refuse another clock for a node that runs: every age and timeout would jump with it."""
+    if not all(own.name for own in parameters):
+        # rclpy takes it for declared.
+        return SetParametersResult(successful=False, reason="a parameter has a name")
     if all(own.name != "use_sim_time" for own in parameters):
         return SetParametersResult(successful=True)
     return SetParametersResult(successful=False, reason="use_sim_time is chosen when the node is started")
