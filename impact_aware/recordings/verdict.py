@@ -98,7 +98,7 @@ def verdict(
 
     The test compares the sum of squares of predicted minus estimated velocity, in standard errors of both, with the
     `CONFIDENCE` quantile of the chi-squared distribution of n degrees of freedom. An estimate that fails this test
-    against the plant's truth decides nothing.
+    against the plant's truth decides nothing, and nor does one whose interval of the prediction's error reaches zero.
 
     Args:
         predicted: (n,) Velocity after, rad/s, or None.
@@ -150,6 +150,9 @@ def _tested(
             return CANNOT_TELL, distance, reason
     if agrees:
         return YES, distance, ""
+    error, (least, _) = _error(predicted - estimate.after, np.hypot(estimate.after_error, own))
+    if least == 0.0:
+        return CANNOT_TELL, distance, f"some joints disagree, but all errors together reach the {error:.3f} rad/s"
     return (CANNOT_TELL, distance, "an input that was assumed may be the reason") if assumed else (NO, distance, "")
 
 

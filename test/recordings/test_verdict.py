@@ -51,6 +51,15 @@ def test_the_plants_truth_is_the_reference_of_the_error_and_the_estimate_that_of
     assert found.within == NO and found.reason == ""
 
 
+def test_no_is_never_said_beside_an_interval_that_has_zero():
+    errors = np.array([0.2, 0.2, 0.003])
+    found = verdict(AFTER + [0.0, 0.0, 0.3], None, estimate(error=np.array([0.01, 0.01, 0.003])), None)
+    assert found.within == NO and found.interval[0] > 0.0
+    found = verdict(AFTER + [0.0, 0.0, 0.3], None, estimate(error=errors), None)
+    assert found.distance > 1.7 and found.interval[0] == 0.0
+    assert found.within == CANNOT_TELL and found.reason.startswith("some joints disagree, but all errors together")
+
+
 @pytest.mark.parametrize("predicted", [AFTER, AFTER + [0.2, 0.0, 0.0]])
 def test_an_estimate_that_the_truth_refutes_decides_nothing(predicted):
     found = verdict(predicted, None, estimate(AFTER + [0.2, 0.0, 0.0]), truth())
