@@ -10,6 +10,7 @@ import argparse
 import importlib
 import math
 import os
+import shlex
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -251,9 +252,10 @@ def _check_reach(name: str, robot: str) -> None:
         raise InvalidInputError("robot", robot, wanted) from error
 
 
-def command_to_type() -> str:
-    """Name by which the shell of the user starts this program: make's own PATH is not that of its user."""
-    return os.path.relpath(sys.argv[0]) if "MAKELEVEL" in os.environ else "impact-aware"
+def next_command(bag: str, analysis: Path) -> str:
+    """What to type next, as a shell takes it: make's own PATH is not that of its user."""
+    program = os.path.relpath(sys.argv[0]) if "MAKELEVEL" in os.environ else "impact-aware"
+    return shlex.join([program, "analyze", bag, "--out", str(analysis)])
 
 
 def _text(report: RunReport) -> str:
@@ -267,6 +269,6 @@ def _text(report: RunReport) -> str:
         f"figure   {report.summary['figure']}",
         f"bag      {report.summary['bag']}",
         f"summary  {report.folder / 'summary.json'}",
-        f"\nlook further: {command_to_type()} analyze {report.summary['bag']} --out {analysis}",
+        f"\nlook further: {next_command(report.summary['bag'], analysis)}",
     ]
     return "\n".join(lines)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from recorded_bag import bag_of
 
 from impact_aware.bags.bag import BagError
 from impact_aware.bringup import urgency
@@ -17,6 +21,7 @@ from impact_aware.cli.demo_run import Demo, pace_between
 from impact_aware.cli.main import build_parser, main
 from impact_aware.report.run_report import RunReport
 
+PROGRAM = Path(sys.executable).with_name("impact-aware")
 ERROR = BagError("bag: the arm never touched the object")
 
 
@@ -146,11 +151,25 @@ def test_what_is_recorded_does_not_wait_for_those_without_a_priority(tmp_path: P
     assert run.priority == int(words[1])
 
 
-@pytest.mark.parametrize(("level", "command"), [({}, "impact-aware"), ({"MAKELEVEL": "1"}, ".venv/bin/impact-aware")])
-def test_the_next_command_works_in_the_shell_that_started_make(tmp_path: Path, monkeypatch, level, command) -> None:
+@pytest.mark.parametrize(("level", "program"), [({}, "impact-aware"), ({"MAKELEVEL": "1"}, ".venv/bin/impact-aware")])
+def test_the_next_command_is_that_of_the_shell_that_started_make(tmp_path: Path, monkeypatch, level, program) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MAKELEVEL", raising=False)
     for name, value in level.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv" / "bin" / "impact-aware")])
-    assert demo.command_to_type() == command
+    assert demo.next_command("results/bag", Path("more")) == f"{program} analyze results/bag --out more"
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the command impact-aware is not installed beside this interpreter")
+def test_a_shell_runs_the_next_command_as_it_is_printed(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MAKELEVEL", "1")
+    monkeypatch.setattr(sys, "argv", [str(PROGRAM)])
+    times = 1e-3 * np.arange(400)
+    positions = np.outer(times, [0.3, -0.2])
+    bag = bag_of(tmp_path / "my runs" / "bag", ("a", "b"), zip(5.0 + times, positions, strict=True))
+    line = demo.next_command(str(bag), tmp_path / "it's analysed")
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, env=os.environ | {"PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "it's analysed" / "report.html").is_file()
