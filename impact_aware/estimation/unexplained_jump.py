@@ -18,11 +18,10 @@ Everything but the instant is linear and Gaussian (Rasmussen and Williams 2006, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from impact_aware.arrays import Array
@@ -54,9 +53,6 @@ at, and needed."""
 FINE = 25
 """Instants that the time is found among."""
 
-NEAREST = 4
-"""Samples next to a jump, without any one of which it still has to be likely: a stamp may be later than it states."""
-
 
 @dataclass(frozen=True, eq=False)
 class UnexplainedJump:
@@ -67,8 +63,7 @@ class UnexplainedJump:
         time_std: Its standard error, s.
         jump: (n,) Of the links' velocities, rad/s.
         jump_std: (n,) Its standard error, rad/s.
-        gain: Logarithm of how much likelier it makes the samples than no jump or a step of the acceleration, whichever
-            of the `NEAREST` is left out.
+        gain: Logarithm of how much likelier it makes the samples than no jump or a step of the acceleration.
         weights: (n,) Inverse variance of the jump, had nothing been known of it before, 1/(rad/s)^2.
     """
 
@@ -138,16 +133,7 @@ class UnexplainedJumps:
         inner = np.searchsorted(self._times, (begin, end))
         if inner[0] - first < LEAST_BEFORE or last - inner[1] < LEAST_AFTER:
             return None
-        rows = np.arange(first, last)
-        found = self._likeliest(self._window(rows, self._pushes, others), begin, end)
-        if found.gain <= 0.0:
-            return found
-        beside = rows[np.argsort(np.abs(self._times[rows] - found.time))[:NEAREST]]
-        less = (self._window(rows[rows != row], self._pushes, others) for row in beside.tolist())
-        return replace(found, gain=min(found.gain, *(self._likeliest(each, begin, end).gain for each in less)))
-
-    def _likeliest(self, window: _Window, begin: float, end: float) -> UnexplainedJump:
-        """As `look`, in one window."""
+        window = self._window(first, last, self._pushes, others)
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * min(self._period, REACH / 12.0))
         kinks, _, _ = self._kinks(window, coarse)
         likeliest = float(coarse[int(kinks.max(axis=1).argmax())])
@@ -179,40 +165,36 @@ class UnexplainedJumps:
         joints = self._positions.shape[1]
         likeliest = [
             np.argmax(
-                [
-                    [each.score for each in self._window(np.arange(b, b + count), np.full(joints, push)).joints]
-                    for push in PUSHES
-                ],
+                [[each.score for each in self._window(b, b + count, np.full(joints, push)).joints] for push in PUSHES],
                 axis=0,
             )
             for b in chosen.tolist()
         ]
         return np.array(PUSHES)[np.quantile(likeliest, 0.5, axis=0, method="lower").astype(int)]
 
-    def _window(self, rows: NDArray[np.intp], pushes: Array, others: Sequence[float] = ()) -> _Window:
-        begin = self._times[rows[0]]
-        times = self._times[rows] - begin
+    def _window(self, first: int, last: int, pushes: Array, others: Sequence[float] = ()) -> _Window:
+        times = self._times[first:last] - self._times[first]
         span = float(times[-1])
         free = [(times[:, None] / span - 0.5) ** np.arange(3)]
         for other in others:
-            since = np.maximum(times - (other - begin), 0.0)
+            since = np.maximum(times - (other - self._times[first]), 0.0)
             if 0 < np.count_nonzero(since) < len(since):
                 # A contact of some length moves the branch after it by a part of its jump.
                 free.append(np.column_stack((since / span, since > 0.0)))
         columns = np.hstack(free)
         early, apart = np.minimum(times[:, None], times), np.abs(times[:, None] - times)
         pushed, drift = early**3 / 3.0 + apart * early**2 / 2.0, DRIFT * shaken(times)
-        positions, moved = self._positions[rows], self._moved[rows]
+        positions, moved = self._positions[first:last], self._moved[first:last]
         speed = (positions[-1] - positions[0]) / span
-        noise, late = self._noise.at(speed), self._time_std[rows]
+        noise, late = self._noise.at(speed), self._time_std[first:last]
         values = positions - positions[0] - (moved - moved[0])
-        turned = self._efforts[rows] - self._efforts[rows].mean(axis=0)
+        turned = self._efforts[first:last] - self._efforts[first:last].mean(axis=0)
         whitened = []
         for joint in range(values.shape[1]):
             covariance = np.diag(noise[joint] ** 2 + (speed[joint] * late) ** 2) + pushes[joint] * pushed + drift
             covariance += COMPLIANCE**2 * np.outer(turned[:, joint], turned[:, joint])
             whitened.append(whiten(covariance, np.column_stack((columns, values[:, joint]))))
-        return _Window(times + begin, whitened)
+        return _Window(times + self._times[first], whitened)
 
     def _kinks(self, window: _Window, instants: Array) -> tuple[Array, float, tuple[Array, Array, Array, Array]]:
         """What jumps (t, d) at instants and of durations add to the likelihood, and a step without a jump at best.

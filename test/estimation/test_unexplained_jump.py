@@ -43,8 +43,7 @@ def test_what_torques_did_leaves_nothing(robot: RobotModel) -> None:
     alone = looked(robot, positions, np.tile(efforts[:40].mean(axis=0), (len(TIMES), 1)))
     unknown = alone.look(BRAKE - 0.006, BRAKE + 0.009)
     assert unknown is not None
-    # It is 57 with all samples, and less with whichever may be wrong left out.
-    assert unknown.gain > 10.0
+    assert unknown.gain > 20.0
 
 
 def test_torques_that_are_wrong_refute_nothing(robot: RobotModel) -> None:
@@ -102,13 +101,3 @@ def test_encoders_at_the_motors_move_by_what_the_springs_take(robot: RobotModel)
     seen = looked(robot, positions + 1e-4 * efforts, efforts).look(BRAKE - 0.006, BRAKE + 0.020)
     assert seen is not None
     assert seen.gain < 20.0
-
-
-def test_one_late_sample_is_no_jump(robot: RobotModel) -> None:
-    positions, efforts = recorded(robot, contact=0.0)
-    place = int(np.argmin(np.abs(TIMES - HIT)))
-    velocity = (positions[place + 1] - positions[place - 1]) / (TIMES[place + 1] - TIMES[place - 1])
-    positions[place] -= 5e-4 * velocity
-    seen = looked(robot, positions, efforts).look(HIT - 0.006, HIT + 0.009)
-    assert seen is not None
-    assert seen.gain < 3.0
