@@ -51,7 +51,7 @@ class Settings:
 
 
 @dataclass
-class _Heard:
+class _Received:
     """Messages on a topic since a time of a steady clock, s: arrival and stamp, s of system time, and names of each."""
 
     since: float
@@ -66,7 +66,7 @@ class GraphProbeNode(Node):
         super().__init__("graph_probe", **ros)
         self.finished = False
         self._settings = load_settings(self, Settings)
-        self._heard: dict[str, _Heard] = {}
+        self._received: dict[str, _Received] = {}
         if self._settings.joint_states:
             self._listen(self.resolve_topic_name(self._settings.joint_states))
         else:
@@ -75,19 +75,19 @@ class GraphProbeNode(Node):
 
     def _discover(self) -> None:
         for topic in self._topics():
-            if topic not in self._heard:
+            if topic not in self._received:
                 self._listen(topic)
 
     def _topics(self) -> list[str]:
-        """Return every topic of an arm's states that somebody publishes."""
+        """Return every topic of an arm's states that has a publisher."""
         named = [topic for topic, _ in self.get_topic_names_and_types() if topic.endswith("/joint_states")]
         return sorted(topic for topic in named if self.count_publishers(topic))
 
     def _listen(self, topic: str) -> None:
-        heard = self._heard[topic] = _Heard(time.monotonic())
+        received = self._received[topic] = _Received(time.monotonic())
 
         def receive(message: JointState) -> None:
-            heard.messages.append((time.time(), stamp_seconds(message), tuple(message.name)))
+            received.messages.append((time.time(), stamp_seconds(message), tuple(message.name)))
 
         self.create_subscription(JointState, topic, receive, state_qos(False, False))
 
@@ -118,28 +118,28 @@ class GraphProbeNode(Node):
 
     def _arms(self) -> list[tuple[str, str, str]]:
         """What comes on each topic of states."""
-        shown, others = list(self._heard)[:MOST], list(self._heard)[MOST:]
-        found = [(topic, *self._states(topic, self._heard[topic])) for topic in shown]
+        shown, others = list(self._received)[:MOST], list(self._received)[MOST:]
+        found = [(topic, *self._states(topic, self._received[topic])) for topic in shown]
         if others:
             found.append(("more joint_states", f"{_few(others)}: see --joint-states", ""))
         if not shown:
             found = [("joint_states", "no such topic", why_silent(self, "joint_states", "the robot's driver"))]
         return found
 
-    def _states(self, topic: str, heard: _Heard) -> tuple[str, str]:
+    def _states(self, topic: str, received: _Received) -> tuple[str, str]:
         """Who publishes the states, at which rate, with which stamps and joints; and the remedies, one per fault."""
         sources = sorted(end_name(end) for end in self.get_publishers_info_by_topic(topic))
-        if not heard.messages:
+        if not received.messages:
             others = [other for other in self._topics() if other != topic]
             elsewhere = f"; or --joint-states {others[0]}" if others else ""
             return "no message", why_silent(self, topic, "its driver") + elsewhere
-        arrivals, stamps = (np.array([message[k] for message in heard.messages]) for k in (0, 1))
-        rate = len(arrivals) / (time.monotonic() - heard.since)
+        arrivals, stamps = (np.array([message[k] for message in received.messages]) for k in (0, 1))
+        rate = len(arrivals) / (time.monotonic() - received.since)
         faults = ["end or remap all but one publisher: each moves the arm elsewhere"] if len(sources) > 1 else []
         if rate < LOWEST_RATE:
             faults.append("joint_states:= the driver's own topic: bridges and broadcasters may repeat it more slowly")
         words, fault = self._stamps(arrivals, stamps)
-        names = sorted({name for _, _, own in heard.messages for name in own})
+        names = sorted({name for _, _, own in received.messages for name in own})
         wanted = load_profile(self._settings.robot).joint_names if self._settings.robot else ()
         faults += [*filter(None, (fault, _missing(names, wanted, self._settings.robot)))]
         joints = f"{len(names)} joints: {_few(names, 7)}"

@@ -14,9 +14,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty
 
 from impact_aware.control import ControlSession, Mode, warm_up
-from impact_aware.control.local_law import LawFollower, LawSource
+from impact_aware.control.local_law import LawFollower, LawSource, LocalLaw
 from impact_aware.detection import JointSample
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
+from impact_aware.franka.channel import Channel
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.ros.messages import ROS, stamp
@@ -104,6 +105,19 @@ def test_calls_of_a_law_that_is_applied(calls):
         sent = follower.filter.previous.copy()
         counts.append(calls(lambda k=k, sent=sent: follower.apply(START, zeros, 1e-3 * k, sent)))
     assert median(counts[20:]) <= 23
+
+
+def test_calls_of_a_law_that_the_driver_takes(calls):
+    node = Channel()
+    driver, follower, counts = Channel(node.fds), LawFollower(ROBOT), []
+    vector, square = np.zeros(7), np.zeros((7, 7))
+    for k in range(1, 20):
+        arrays = vector, vector, square, square, vector, vector
+        node.put_law(LocalLaw(ROBOT.joint_names, *arrays, 1e-3 * k, 0.03, k, Mode.HOLD))
+        counts.append(calls(lambda: follower.receive(driver.take_law(ROBOT.joint_names))))
+    node.close()
+    assert follower.law.sequence == 19
+    assert median(counts) <= 20
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def probe(ros_context, monkeypatch):
             own._discover()
         begin = time.time()
         for listening in [own for own in own.subscriptions if own.msg_type is JointState]:
-            own._heard[listening.topic_name].since = time.monotonic() - 0.001 * max(count, 500)
+            own._received[listening.topic_name].since = time.monotonic() - 0.001 * max(count, 500)
             for k in range(count):
                 # Handed over at once, whatever the machine does: 300 messages in 0.5 s are 600 Hz.
                 message = JointState(name=list(joints), position=[0.0] * len(joints))

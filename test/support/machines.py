@@ -18,7 +18,7 @@ GOOD = {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp", "ROS_AUTOMATIC_DISCOVERY_RAN
 
 
 class Machine:
-    """A folder with what a kernel tells; everything is well at first."""
+    """A folder with the files of a kernel, in which every check passes at first."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
