@@ -9,8 +9,11 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections import deque
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,11 +26,14 @@ LONGEST_RUN = 10
 MOST_MEMORY = 2048
 """Memory that it may take, MB; the libraries alone take some 300."""
 
+KEPT_LINES = 5000
+"""Lines of the output that are kept: libraries print many in half an hour."""
+
 INSTRUMENTED = ["impact_aware", "rosbags", "mcap", "yaml"]
 
 
-def fuzz_one(name: str, words: list[str]) -> None:
-    """Fuzz a target in this process; ends it."""
+def fuzz_one(name: str, seconds: float, words: list[str]) -> None:
+    """Fuzz a target in this process for so much of its processor time; ends it."""
     import atheris
 
     sys.path.insert(0, str(ROOT / "test" / "support"))
@@ -36,6 +42,8 @@ def fuzz_one(name: str, words: list[str]) -> None:
 
     def call(data: bytes) -> None:
         targets.run(name, data)
+        if time.process_time() > seconds:
+            os.kill(os.getpid(), signal.SIGUSR1)  # libFuzzer prints its figures and ends
 
     atheris.Setup([sys.argv[0], *words], call)
     atheris.Fuzz()
@@ -49,38 +57,42 @@ def run(name: str, seed_input: bytes, seconds: int, seed: int) -> str | None:
     (corpus / "good").write_bytes(seed_input)
     for kept in (KEPT / name).glob("*"):
         shutil.copy(kept, corpus)
-    limits = [f"-max_total_time={seconds}", f"-timeout={LONGEST_RUN}", f"-rss_limit_mb={MOST_MEMORY}", f"-seed={seed}"]
+    limits = [f"-timeout={LONGEST_RUN}", f"-rss_limit_mb={MOST_MEMORY}", f"-seed={seed}"]
     limits += [f"-max_len={4 * len(seed_input) + 4096}", f"-artifact_prefix={folder}/", "-print_final_stats=1"]
-    command = [sys.executable, str(Path(__file__)), "--one", name, *limits, str(corpus)]
+    command = [sys.executable, str(Path(__file__)), "--one", name, str(seconds), *limits, str(corpus)]
     # Numba can't translate functions that count their branches.
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(
+    last: deque[str] = deque(maxlen=KEPT_LINES)
+    covered = "?"
+    with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
-    )
-    (folder / "log").write_text(done.stdout)
-    count = re.findall(r"number_of_executed_units:\s*(\d+)", done.stdout)
-    peak = re.findall(r"peak_rss_mb:\s*(\d+)", done.stdout)
-    covered = re.findall(r"\bcov: (\d+)", done.stdout)
-    figures = f"{count[-1] if count else '?'} inputs, {covered[-1] if covered else '?'} branches"
-    print(f"{name:<16} {figures}, {peak[-1] if peak else '?'} MB at most, status {done.returncode}", flush=True)
-    if done.returncode == 0:
+    ) as process:
+        for line in process.stdout:
+            last.append(line)
+            covered = match[1] if (match := re.match(r"#\d+\s.*\bcov: (\d+)", line)) else covered
+    log = "".join(last)
+    (folder / "log").write_text(log)
+    count = re.findall(r"number_of_executed_units:\s*(\d+)", log)
+    peak = re.findall(r"peak_rss_mb:\s*(\d+)", log)
+    figures = f"{count[-1] if count else '?'} inputs, {covered} branches"
+    print(f"{name:<16} {figures}, {peak[-1] if peak else '?'} MB at most, status {process.returncode}", flush=True)
+    if process.returncode == 0:
         return None
-    lines = [line for line in done.stdout.splitlines() if line.strip()]
-    said = next((line for line in lines if re.search(r"Error|Exception|ERROR: libFuzzer|assert", line)), "no reason")
-    return f"{name}: {said.strip()[:300]} (see {folder}/log)"
+    reason = next((line for line in last if re.search(r"\w(Error|Exception)\b|ERROR: libFuzzer", line)), "no reason")
+    return f"{name}: {reason.strip()[:300]} (see {folder}/log)"
 
 
 def main() -> int:
     """Fuzz one target after the other, the time shared between them."""
     if sys.argv[1:2] == ["--one"]:
-        fuzz_one(sys.argv[2], sys.argv[3:])
+        fuzz_one(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
     sys.path.insert(0, str(ROOT / "test" / "support"))
     import targets
 
     parser = argparse.ArgumentParser(description=__doc__)
     known = ", ".join(targets.TARGETS)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {known}; all when absent")
-    parser.add_argument("--minutes", type=float, default=30.0, help="for each target (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=30.0, help="of processor time, for each target (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     arguments = parser.parse_args()
     for name in arguments.targets:
