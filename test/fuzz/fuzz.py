@@ -92,7 +92,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     known = ", ".join(targets.TARGETS)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {known}; all when absent")
-    parser.add_argument("--minutes", type=float, default=30.0, help="of processor time, for each target (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=30.0, help="processor time per target (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     arguments = parser.parse_args()
     for name in arguments.targets:
