@@ -26,15 +26,15 @@ COMMANDS_TOPIC = "effort_controller/commands"
 LAW_TOPIC = "local_law"
 
 CONTROL_TOPIC = "control"
-"""Of linear_feedback_controller, in the namespace of its node."""
+"""Topic of linear_feedback_controller, in the namespace of its node."""
 
 
 class ArmCommands:
     """One publisher per arm.
 
     Attributes:
-        topic: Of each arm, below its name.
-        receiver: Who takes what is published there, in words.
+        topic: Topic of the commands, relative to the arm's namespace.
+        receiver: The subscriber that needs them, as a log names it.
     """
 
     topic: str
@@ -53,16 +53,16 @@ class ArmCommands:
         return [publisher.topic_name for publisher in self._publishers]
 
     def rivals(self) -> list[str]:
-        """Topics on which somebody else publishes commands too, as far as DDS has found."""
+        """Command topics that have another publisher too, as far as DDS has discovered."""
         return [topic for topic in self.topics if self._node.count_publishers(topic) > 1]
 
     def rival_names(self) -> list[str]:
-        """The same topics, each with the nodes that publish on it beside this one."""
+        """Command topics that have another publisher too, each with the names of those nodes."""
         own, found = self._node.get_fully_qualified_name(), []
         for topic in self.rivals():
             offers = self._node.get_publishers_info_by_topic(topic)
             names = [f"{offer.node_namespace.rstrip('/')}/{offer.node_name}" for offer in offers]
-            # DDS learns of an end before it learns whose it is.
+            # DDS discovers an endpoint before the name of its node.
             others = [name for name in names if name != own and "_UNKNOWN_" not in name]
             twins = [own] if names.count(own) > 1 else []
             found.append(f"{topic} by {', '.join(others + twins) or 'a node without a name yet'}")
@@ -125,11 +125,11 @@ class LawCommands(ArmCommands):
         Args:
             node: The controller.
             arms: Its arms.
-            rate: Of the laws, Hz.
-            validity: Of each law, s.
+            rate: Rate of the laws, Hz.
+            validity: Time for which each law is valid, s.
 
         Raises:
-            InvalidInputError: Nobody has installed the package of the messages.
+            InvalidInputError: The package of the messages is not installed.
         """
         super().__init__(node, arms, message_class(self.type))
         self._frames = [arm.robot.base_frame for arm in arms]
@@ -146,7 +146,7 @@ class LawCommands(ArmCommands):
 
 
 class LinearFeedbackCommands(LawCommands):
-    """The same laws for ros2_control's linear_feedback_controller, which goes on with the last one for ever."""
+    """Laws for ros2_control's linear_feedback_controller, which applies the last one without a timeout."""
 
     topic = CONTROL_TOPIC
     receiver = "linear_feedback_controller"
@@ -155,10 +155,10 @@ class LinearFeedbackCommands(LawCommands):
 
 
 def arm_commands(node: Node, arms: Sequence[Arm], settings: Settings) -> ArmCommands:
-    """Of the command interface that the settings ask for.
+    """Create the publishers for the command interface of the settings.
 
     Raises:
-        InvalidInputError: One whose messages are not installed.
+        InvalidInputError: The messages of the interface are not installed.
     """
     kinds = {"local_law": LawCommands, "linear_feedback": LinearFeedbackCommands}
     if settings.command_interface in kinds:

@@ -1,4 +1,4 @@
-"""Whether a controller's arms are really there: states received, at its rate, commands taken, nobody out of reach."""
+"""Checks before a motion: states arrive at the control rate, commands have a subscriber, all nodes are connected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.joint_state_source import DRIVER, NO_STAMPS, JointStateSource
 from impact_aware.nodes.ros.liveness import WATCHDOG, NameClaim, TwinWatch, Upstream, WatchdogLink
-from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
+from impact_aware.nodes.ros.qos_match import mismatches, no_subscriber, silenced, why_silent
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task.arms import Arm
@@ -53,7 +53,7 @@ class ArmConnections:
         *,
         order_required: bool = False,
     ) -> None:
-        """Warn of loosened limits, and of topics on which nobody is received from or reached, as far as DDS has found.
+        """Warn of loosened limits, and of topics whose publishers and subscribers DDS can't connect.
 
         Args:
             node: The controller, with all its subscriptions and publishers.
@@ -62,8 +62,8 @@ class ArmConnections:
             sources: Their states.
             commands: Their commands.
             readiness: Whether all nodes of the graph have found each other.
-            upstream: Whom the motion needs; None when nobody.
-            watchdog: Who watches the commands; None when nobody has to.
+            upstream: Liveness of the nodes that the motion needs; None when it needs none.
+            watchdog: Heartbeat of the command watchdog; None when none is required.
             order_required: Whether the order of the joints has to be read back from the arms' controllers.
         """
         self._node = node
@@ -138,26 +138,26 @@ class ArmConnections:
         return ""
 
     def _out_of_reach(self) -> str:
-        """Commands that somebody else sends too, or that nobody takes; and topics on which nothing can pass."""
+        """Report a second publisher of commands, commands without a subscriber, or topics that DDS can't connect."""
         rivals = self._commands.rivals()
         if rivals:
             return f"another node publishes {', '.join(rivals)} too: is the suite running twice?"
         for arm in self._arms:
             for sentence in silenced(self._node, [arm.topic(name) for name in (*WATCHED, self._commands.topic)]):
                 return sentence
-            # Whoever joins later would get the torque of an arm that was thought to be moving.
-            if nobody := unheard(self._node, arm.topic(self._commands.topic), but=WATCHDOG):
-                return f"{nobody}: is {self._commands.receiver} loaded?"
+            # A subscriber that joins later would get a torque computed for an arm that has not moved as assumed.
+            if missing := no_subscriber(self._node, arm.topic(self._commands.topic), but=WATCHDOG):
+                return f"{missing}: is {self._commands.receiver} loaded?"
         if wrong := self._joints.refusal():
             return wrong
         return next((text for own in (self._upstream, self._watchdog) if own and (text := own.refusal())), "")
 
 
 def rate_mismatch(topic: str, quality: InputQuality | None, period: float) -> str:
-    """Why a control period does not suit the source of the states, as one sentence; empty when it does.
+    """Explain in one sentence why the rate of the states differs from the control period, s; empty when it does not.
 
-    Gains, limits of torque rate and predictions over one cycle all count in periods, s. States that got lost on the way
-    don't matter: it is about how often the source makes one, which nobody knows before there is a `quality`.
+    Gains, torque rate limits and predictions over one cycle depend on the period. Lost states don't count: the rate is
+    that at which the source publishes, known once there is a `quality`.
     """
     if quality is None or not quality.rate > 0.0:
         return ""

@@ -68,8 +68,8 @@ class BagRecorderNode(Node):
     """Subscribes to topics as they appear and writes their messages undecoded.
 
     Attributes:
-        rest: Nobody waits for it, and its queues are long.
-        stop_timeout: On a busy machine a second's messages may still wait for it; whoever ends it waits 5 s.
+        rest: Pause between two spins, s: no node waits for the recorder, and its queues are long.
+        stop_timeout: Longest time to record queued messages after a request to end, s; it is killed after 5 s.
     """
 
     rest = 0.01
@@ -204,21 +204,21 @@ class BagRecorderNode(Node):
                 self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        """No message of now on can be kept, as on a full disk: end and say why, so that nobody counts on the bag."""
+        """Log why no further message can be written, such as a full disk, and end: the bag is incomplete."""
         if not self._given_up:
             self._given_up = True
             self.get_logger().error(f"the bag can't be written any more, {self._count} messages are in it: {error}")
 
     @property
     def finished(self) -> bool:
-        """Whether the process may end: nothing can be written any more, or, asked to end, nothing comes any more."""
+        """Whether the process may end: writing fails, or no message arrives any more after a request to end."""
         now = time.monotonic()
         if self._count != self._counted:
             self._counted, self._quiet_since = self._count, max(now, self._quiet_since)
         return self._given_up or now - self._quiet_since > QUIET
 
     def prepare_stop(self) -> None:
-        """The process was asked to end: what has come and was not served yet on a busy machine is recorded first."""
+        """Record the messages that are still queued before the process ends."""
         self._quiet_since = time.monotonic()
 
     def _see_stamp(self, data: bytes) -> None:

@@ -37,8 +37,8 @@ class BaseLookup:
         """Look nothing up yet.
 
         Args:
-            node: Who asks.
-            frames: TF as that node knows it.
+            node: Node for timer and log.
+            frames: Its TF buffer.
             task: The task.
             tolerance: By how much TF may differ from the task's numbers, m and rad.
             frame: Name of the task's frame in TF; empty: as in the task.
@@ -49,7 +49,7 @@ class BaseLookup:
         self._watches = {
             index: BaseWatch(arm, self._frame, tolerance) for index, arm in enumerate(task.arms) if arm.base_in_tf
         }
-        self._done, self._hopeless, self.problem = False, False, ""
+        self._done, self._failed, self.problem = False, False, ""
 
     def find(self, on_known: Callable[[Task], None]) -> None:
         """Look from now on; call once with the task whose bases are where TF has them, at once if none is in TF."""
@@ -62,7 +62,7 @@ class BaseLookup:
 
     def look(self) -> None:
         """See where TF has them now."""
-        if self._hopeless:
+        if self._failed:
             return
         for index, watch in self._watches.items():
             try:
@@ -75,14 +75,14 @@ class BaseLookup:
         elif not self._done:
             self._done = True
             try:
-                self._tell(self.placed(self._task))
+                self._log_places(self.placed(self._task))
             except ImpactAwareError as error:
                 # They stand still, so that it would be the same the next time.
-                self._hopeless = True
+                self._failed = True
                 self.problem = f"with the bases where TF has them: {error}"
                 self._node.get_logger().error(self.problem)
 
-    def _tell(self, task: Task) -> None:
+    def _log_places(self, task: Task) -> None:
         for index in self._watches:
             own = task.arms[index]
             place = ", ".join(f"{round(number, 6) + 0.0:g}" for number in (*own.base_position, *own.base_rpy))

@@ -120,14 +120,14 @@ class CommandWatchdogNode(Node):
         watch = CommandWatch(
             self.resolve_topic_name(topic), settings.command_timeout, settings.repeat_timeout, LOOK_PERIOD
         )
-        # Best effort: whoever sends the commands must not wait for who only looks at them.
+        # Best effort: the publisher of the commands must not wait for an observer.
         self.create_subscription(kind, topic, partial(self._on_command, watch, read), LATEST_QOS, raw=True)
         return watch
 
     def _reader(self, limit: Array) -> tuple[Any, Callable[[bytes], tuple[object, str]]]:
-        """Type of the commands, and what makes of a message what tells it from others, and why it is none.
+        """Message type of the commands, and a function from a serialized message to its identity and a refusal.
 
-        What tells it from others is None for a message that moves nothing, after which no other is expected.
+        Two messages with equal identity repeat each other. It is None for one after which no other is required.
         """
         interface = self._settings.command_interface
         if interface == "effort":
@@ -214,7 +214,7 @@ class CommandWatchdogNode(Node):
         return response
 
     def prepare_stop(self) -> None:
-        """The process was asked to end: not before the arms have been brought to rest."""
+        """Keep watching until the arms have been brought to rest."""
         self._leaving = True
 
     def _status(self) -> Report:
@@ -227,7 +227,7 @@ class CommandWatchdogNode(Node):
             "looks": self._looks,
         }
         if self.switches:
-            values["controllers"] = "; ".join(own.said or str(own.outcome) for own in self.switches)
+            values["controllers"] = "; ".join(own.detail or str(own.outcome) for own in self.switches)
         if self._reason:
             off = all(own.outcome is Outcome.OFF for own in self.switches)
             return ERROR, f"stopped the arms: {detail}" + ("" if off else ", but not confirmed"), values
@@ -253,7 +253,7 @@ def _read_effort(begin: bytes, limit: Array, serialized: bytes) -> tuple[object,
 
 
 def _read_overlay(kind: Any, limit: Array, serialized: bytes) -> tuple[object, str]:
-    """Of kuka_fri_relay, which goes on without torques when the arm is at rest."""
+    """Read kuka_fri_relay's command; without torque, which it sends to an arm at rest, its identity is None."""
     message = decoded(serialized, kind)
     torque, position = np.array(message.torque), np.array(message.joint_position)
     refusal = effort_refusal(torque, limit)
@@ -271,7 +271,7 @@ def _read_law(kind: Any, limit: Array, age: LawAge, serialized: bytes) -> tuple[
 
 
 def _read_control(kind: Any, limit: Array, age: LawAge, serialized: bytes) -> tuple[object, str]:
-    """Of linear_feedback_controller, which looks at nothing itself."""
+    """Read and validate a command for linear_feedback_controller, which validates none itself."""
     message = decoded(serialized, kind)
     stamp, gains = stamp_seconds(message), np.array(message.feedback_gain.data)
     refusal = effort_refusal(np.array(message.feedforward.data), limit)

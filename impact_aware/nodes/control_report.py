@@ -140,11 +140,11 @@ class ControlReport:
         self._publisher.publish(message)
 
     def end(self, detail: str = "") -> None:
-        """Publish that no command follows, and why: whoever watches the commands need not wait for one."""
+        """Publish that no command follows, and why, so that a watchdog stops expecting one."""
         self._publisher.publish(ControllerState(mode=ControllerState.MODE_IDLE, detail=detail))
 
     def rehearse(self, command: Command) -> None:
-        """Make a message for nobody: the first one takes milliseconds, which the first cycles do not have."""
+        """Fill a message without publishing it: the first takes milliseconds, too long for a control cycle."""
         self._write(command, Header(), np.zeros(len(command.effort)))
 
     def _write(self, command: Command, header: Header, joint_reference_velocity: Array) -> ControllerState:

@@ -106,7 +106,7 @@ class RunTimeGains:
         node.add_post_set_parameters_callback(self._take)
 
     def changed(self) -> dict[str, object]:
-        """Those that are not what they were at the start, for diagnostics."""
+        """Parameters that differ from their values at the start, for diagnostics."""
         now, first = vars(self.parameters), vars(self._first)
         text = ", ".join(f"{name} {value:g}" for name, value in now.items() if value != first[name])
         return {"tuned": text} if text else {}

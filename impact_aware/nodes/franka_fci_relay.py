@@ -129,7 +129,7 @@ class FrankaFciRelayNode(Node):
     stop_timeout = 3.0
 
     def prepare_stop(self) -> None:
-        """The process was asked to end: not before the arm has been brought to rest."""
+        """Request that the process with libfranka brings the arm to rest and ends."""
         self._leaving = True
         self._channel.put_request(**{LEAVE: True})
 

@@ -86,7 +86,7 @@ class Settings:
     contact_frame: str = described("contact", "name of the contact frame in TF, after the node's namespace")
 
     def style(self) -> MarkerStyle:
-        """Those that are about looks.
+        """Settings of the markers' appearance.
 
         Raises:
             InvalidInputError: A position that is not three numbers.
@@ -181,7 +181,7 @@ class ImpactMarkersNode(Node):
         viewers, before = self._publisher.get_subscription_count(), self._viewers
         self._viewers = viewers
         if viewers > before or (self._whole and any(changes)):
-            # Whoever comes late gets the whole scene.
+            # A viewer that joins late gets the whole scene.
             gone = tuple(name for change in changes for name in change.delete)
             self._publisher.publish(changes_to_message(Changes(self._board.everything(now), gone), ROS))
             return

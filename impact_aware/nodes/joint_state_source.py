@@ -25,11 +25,11 @@ from impact_aware.robot.joint_reader import JointReader
 from impact_aware.task.arms import Arm
 from impact_aware.task.last_touch import Touch
 
-JUDGE_SAMPLES = 500
-"""Messages after which the source is judged again."""
+QUALITY_SAMPLES = 500
+"""Messages from one estimate of the source's quality to the next."""
 
-JUDGE_PERIOD = 2.0
-"""The same as a time, s, for a slow source."""
+QUALITY_PERIOD = 2.0
+"""Time from one estimate of a slow source's quality to the next, s."""
 
 DRIVER = "the robot's driver"
 
@@ -66,22 +66,22 @@ Read = Callable[[bytes], None]
 class ServingOrder:
     """Serves one reader of each topic, the controller, before the others of its process.
 
-    DDS hands a state to the readers of a process in an order of its own.
+    DDS delivers a state to the readers of a process in an unspecified order.
     """
 
     def __init__(self) -> None:
-        """Nobody reads anything yet."""
+        """Start without readers."""
         self._turns: dict[str, _Turn] = {}
 
     def join(self, topic: str, read: Read, *, first: bool) -> Read:
-        """What to call with each serialized message, which begins with a stamp, in place of `read`."""
+        """Return the callback to subscribe with in place of `read`, for messages that begin with a stamp."""
         turn = self._turns.setdefault(topic, _Turn())
         turn.led = turn.led or first
         return partial(turn.lead if first else turn.follow, read)
 
 
 class _Turn:
-    """Of one topic: readers that came too early wait, no longer than until the next message of their own.
+    """Order of one topic: a reader served before the first one waits, at most until its own next message.
 
     Attributes:
         led: Whether there is a first reader.
@@ -104,7 +104,7 @@ class _Turn:
             read(message)
             return
         if any(own is read for own, _ in self._waiting):
-            # The first reader has not got the last message: it keeps only the newest.
+            # The first reader, whose queue is short, has lost the last message.
             self._serve_waiting()
         if _stamp(message) > self._served:
             self._waiting.append((read, message))
@@ -118,7 +118,7 @@ class _Turn:
 
 
 def _stamp(message: bytes) -> tuple[int, int]:
-    """Seconds and nanoseconds; that of a message too short for one is older than all."""
+    """Stamp in seconds and nanoseconds; older than all others for a message too short to have one."""
     if len(message) < STAMP_OFFSET + STAMP.size:
         return (-1, 0)
     whole, nanoseconds = STAMP.unpack_from(message, STAMP_OFFSET)
@@ -126,7 +126,7 @@ def _stamp(message: bytes) -> tuple[int, int]:
 
 
 ORDER: ServingOrder | None = None
-"""Of the readers of this process; None where a process has one node."""
+"""Order of the readers of this process; None in a process of one node."""
 
 
 class JointStateSource(JointReader):
@@ -172,8 +172,8 @@ class JointStateSource(JointReader):
         self._layout: JointStateLayout | None = None
         self._columns: NDArray[np.intp] | None = None
         self._monitor: InputMonitor | None = None
-        self._judged_at = float("nan")
-        self._judged_count = 0
+        self._estimated_at = float("nan")
+        self._estimated_count = 0
         self.stamped = True
         self._refusal, self._values = "", b""
         self._usable = False
@@ -199,7 +199,7 @@ class JointStateSource(JointReader):
         self._refusal = refusal
         if not refusal:
             self.stamped = bool(self.stamp.sec or self.stamp.nanosec)
-            # The answer first; judging the source can wait until it is out.
+            # Answer first; the estimate of the source's quality can wait.
             self._callback(self.stamp)
             self._note_life(now)
         self._monitor_input(when, not refusal)
@@ -273,21 +273,21 @@ class JointStateSource(JointReader):
         return when, refusal
 
     def _monitor_input(self, when: float, usable: bool) -> None:
-        """Note a message, and judge the source now and then."""
+        """Count a message, and estimate the source's quality now and then."""
         if self._monitor is None:
             if not self.joint_names:
                 return
-            self._monitor = InputMonitor(len(self.joint_names), JUDGE_SAMPLES, self._lowest_rate)
+            self._monitor = InputMonitor(len(self.joint_names), QUALITY_SAMPLES, self._lowest_rate)
         monitor = self._monitor
         monitor.update(JointSample(when, self.position if usable else _UNUSABLE))
-        if not self._judged_count or when < self._judged_at:
-            self._judged_at, self._judged_count = when, 1
+        if not self._estimated_count or when < self._estimated_at:
+            self._estimated_at, self._estimated_count = when, 1
             return
-        self._judged_count += 1
-        slow = when - self._judged_at >= JUDGE_PERIOD and self._judged_count > 20
-        if self._judged_count <= JUDGE_SAMPLES and not slow:
+        self._estimated_count += 1
+        slow = when - self._estimated_at >= QUALITY_PERIOD and self._estimated_count > 20
+        if self._estimated_count <= QUALITY_SAMPLES and not slow:
             return
-        self._judged_at, self._judged_count = when, 1
+        self._estimated_at, self._estimated_count = when, 1
         self.quality = quality = monitor.quality()
         if math.isfinite(quality.rate):
             self.rate = quality.rate
@@ -300,7 +300,7 @@ class JointStateSource(JointReader):
 
 
 class RecentStates:
-    """The last states of several arms, kept serialized and read only when an impact asks for them."""
+    """The last states of several arms, kept serialized and decoded only when an impact needs them."""
 
     def __init__(self, node: Node, arms: Sequence[Arm]) -> None:
         """Subscribe for a node."""

@@ -236,7 +236,7 @@ class JumpPredictorNode(Node):
         return response
 
     def _answer(self, request: PredictPostImpact.Request, response: PredictPostImpact.Response) -> None:
-        """Fill in what the request has asked for."""
+        """Fill in the prediction for a request."""
         self._check_base()
         predictor = self.predictor
         position, velocity = self._requested_state(request)

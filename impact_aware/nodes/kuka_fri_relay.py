@@ -36,7 +36,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.task.arms import single_arm
 
 JOINTS = 7
-"""Of every arm with this driver; its message has as many numbers."""
+"""Joints of every arm with this driver; the arrays of its message have this length."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class KukaFriRelayNode(Node):
         self._message = message_class(OVERLAY_TYPE)()
         self._publisher = self.create_publisher(message_class(OVERLAY_TYPE), OVERLAY_TOPIC, COMMAND_QOS)
         self.create_subscription(Float64MultiArray, "~/commands", self._on_command, COMMAND_QOS, raw=True)
-        self._state_time, self._said, self._leaving = -np.inf, "", False
+        self._state_time, self._logged, self._leaving = -np.inf, "", False
         self._lockstep = LockstepReporter(self, settings.lockstep)
         self._states = JointStateSource(
             self, robot.joint_names, self._on_state, reliable=settings.lockstep, answered=True
@@ -125,13 +125,13 @@ class KukaFriRelayNode(Node):
         # At once, so that the way through here costs a message and no cycle; but with no positions from long ago.
         if now - self._state_time <= self._settings.state_timeout:
             self._send(now)
-        self._tell()
+        self._log_reason()
 
     def _on_state(self, stamp: Time) -> None:
         self._state_time = now = time.monotonic()
         if not self.relay.passes_on(now):
             self._send(now)
-            self._tell()
+            self._log_reason()
         self._lockstep.report(stamp)
 
     def _send(self, now: float) -> None:
@@ -140,16 +140,16 @@ class KukaFriRelayNode(Node):
         self._message.joint_position = states.position
         self._publisher.publish(self._message)
 
-    def _tell(self) -> None:
+    def _log_reason(self) -> None:
         """Log when torques end."""
         reason = self.relay.reason
-        if reason and not self._said and not self._leaving:
+        if reason and not self._logged and not self._leaving:
             self.get_logger().warning(f"holding the arm: {reason}")
             self._diagnostics.report()
-        self._said = reason
+        self._logged = reason
 
     def _objection(self) -> str:
-        """Why no motion must begin: nobody takes the torques, but for those who only watch."""
+        """Why no motion may begin: the torques have no subscriber except the watchdog."""
         if not self._bases.known():
             return NOT_KNOWN
         topic = self._publisher.topic_name
@@ -158,12 +158,12 @@ class KukaFriRelayNode(Node):
 
     @property
     def finished(self) -> bool:
-        """Whether the process may end: nobody moves the arm any more."""
+        """Whether the process may end: no commands arrive, and the arm is held."""
         relay = self.relay
         return self._leaving and not relay.leads and (relay.holds or not relay.reason)
 
     def prepare_stop(self) -> None:
-        """The process was asked to end: not before the arm has been brought to rest."""
+        """Keep relaying until the arm has been brought to rest."""
         self._leaving = True
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Lockstep: nodes say when they have dealt with a state, and the simulator waits for them.
+"""Lockstep: nodes report when they have processed a state, and the simulator waits for them.
 
-Who waits must learn of a death, as the dead answer no more, and time stands still meanwhile. Each participant says on a
-topic of its own that it lives, on every middleware.
+Simulated time stands still while the simulator waits, so it must detect a participant that has died: each publishes a
+heartbeat on a topic of its own, on every middleware.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from impact_aware.nodes.ros.timers import steady_timer
 TOPIC = "step_done"
 
 LOOK_PERIOD = 0.05
-"""Wall time between two looks for how long a participant was not heard, s."""
+"""Wall time between two checks of the participants' heartbeats, s."""
 
 SILENCE = 3.0
 """Longest wall time without a heartbeat of a participant, s: Python may compile in one piece for over a second."""
@@ -31,13 +31,13 @@ class LockstepReporter:
     """Publishes one `step_done` per joint_states message when lockstep is on, and nothing otherwise."""
 
     def __init__(self, node: Node, enabled: bool) -> None:
-        """Create the publisher where it is needed, and say beside it that the node lives."""
+        """Create the publisher, and the heartbeat of the node, where lockstep is enabled."""
         self._message = StepDone(node=node.get_fully_qualified_name())
         self._publisher = node.create_publisher(StepDone, TOPIC, STEP_DONE_QOS) if enabled else None
         self._heartbeat = HeartbeatSender(node, [f"~/{TOPIC}"]) if enabled else None
 
     def report(self, stamp: Time) -> None:
-        """Say that the state with this stamp is dealt with."""
+        """Publish that the state with this stamp has been processed."""
         if self._publisher is not None:
             self._message.stamp = stamp
             self._publisher.publish(self._message)
@@ -77,21 +77,21 @@ class LockstepGate:
 
     @property
     def complete(self) -> bool:
-        """Whether everybody has answered the present state."""
+        """Whether all participants have answered the present state."""
         return self.participants <= self._done
 
     @property
     def acquainted(self) -> bool:
-        """Whether everybody has answered some state: from then on DDS loses none, as long as they live."""
+        """Whether all participants have answered some state: from then on DDS loses none while they live."""
         return self.participants <= self._seen
 
     @property
     def missing(self) -> list[str]:
-        """Who has not."""
+        """Participants that have not answered the present state."""
         return sorted(self.participants - self._done)
 
     def expect(self, stamp: Time) -> None:
-        """A new state was published with this stamp: everybody shall answer it."""
+        """Expect an answer of every participant to the state with this stamp."""
         self._stamp = Time(sec=stamp.sec, nanosec=stamp.nanosec)
         self._done.clear()
 

@@ -62,7 +62,7 @@ class ObjectPoses:
 
     Attributes:
         frames: TF as the node knows it.
-        watch: Judges the poses and estimates the object's motion.
+        watch: Rejects outliers among the poses and estimates the object's motion.
         seen: The pose that is followed as it was seen, in the base frame; None before the first.
     """
 
@@ -114,7 +114,7 @@ class ObjectPoses:
 
     @property
     def shape(self) -> Shape:
-        """Of the object, which says what of its orientation can be told."""
+        """Shape of the object, whose symmetry limits which rotations can be observed."""
         return self.watch.turn.shape
 
     @shape.setter

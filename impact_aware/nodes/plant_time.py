@@ -34,11 +34,11 @@ would drive palms that touch with torques of states long gone: that is an instab
 
 
 class WallPace:
-    """Says how many cycles are due, so that simulated time follows wall time.
+    """Schedules simulation cycles so that simulated time follows wall time.
 
-    After a stall of the machine simulated time catches up cycle by cycle, one at every look, or falls behind for good:
-    made all at once, those cycles would be a gap to everybody who reads only the newest states. Nor does it outrun its
-    controller: simulated time falls behind while a torque is waited for, and after `PATIENCE` goes on without.
+    After a stall of the machine simulated time catches up by one cycle per look, or falls behind for good: a burst of
+    cycles would be a gap to a subscriber that reads only the newest state. Simulated time also falls behind while a
+    torque is waited for; after `PATIENCE` it goes on without.
 
     Attributes:
         given_up: Wall time by which simulated time has fallen behind for good, s.
@@ -58,10 +58,10 @@ class WallPace:
         self._wall, self._time = wall, time
 
     def due(self, wall: float, time: float, *, answered: bool = True) -> bool:
-        """Whether a cycle is to be made now, when simulated time is `time`; who hears that it is makes it.
+        """Whether a cycle is due at simulated time `time`; if so, the caller must make it.
 
-        To be asked `LOOKS` times a cycle, and when a torque has come. A cycle is due from a quarter of one before its
-        time on: whoever asks does it with a jitter, and a look just before its time would make it half a cycle late.
+        Called `LOOKS` times per cycle, and when a torque has arrived. A cycle may be early by `EARLY`: calls have
+        jitter, and one just before the cycle's time would otherwise delay it by half a cycle.
 
         Args:
             wall: Time of a steady clock, s.
@@ -92,7 +92,7 @@ class SimulatedClock:
         self._publisher: Publisher | None = None
 
     def begin(self) -> None:
-        """Publish from now on, where nobody else does; by now the node must have looked around for a while."""
+        """Publish from now on, unless another node does; call this once DDS has had time to discover it."""
         offers = self._node.get_publishers_info_by_topic(TOPIC)
         if others := [f"{offer.node_namespace.rstrip('/')}/{offer.node_name}" for offer in offers]:
             self._node.get_logger().warning(

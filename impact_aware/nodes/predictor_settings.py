@@ -117,7 +117,7 @@ class Settings:
         )
 
     def _covariance(self, robot: RobotModel) -> InputCovariance | None:
-        """Of the configured standard deviations; None when all are zero."""
+        """Covariance from the configured standard deviations; None when all are zero."""
         names = ("velocity", "normal", "point", "friction", "restitution")
         variances = {name: getattr(self, f"{name}_std") ** 2 for name in names}
         if self.motor_inertia_std < 0.0:
@@ -130,10 +130,10 @@ class Settings:
 
 
 def rotation_of_rpy(name: str, rpy: Sequence[float]) -> Array:
-    """(3, 3) Of roll, pitch and yaw, rad.
+    """Rotation matrix (3, 3) from roll, pitch and yaw, rad; errors call them `name`.
 
     Raises:
-        InvalidInputError: They are not three finite numbers; `name` says of what.
+        InvalidInputError: They are not three finite numbers.
     """
     if len(rpy) != 3 or not np.isfinite(rpy).all():
         raise InvalidInputError(name, list(rpy), "roll, pitch and yaw, rad")

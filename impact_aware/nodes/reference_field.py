@@ -83,7 +83,7 @@ class MovingWatch:
     """Whether a controller moves the arms along a field: then the task stays what it is."""
 
     def __init__(self) -> None:
-        """Nobody has moved yet."""
+        """Start without a controller's state."""
         self._latest, self._seen = b"", -math.inf
 
     def see(self, serialized: bytes, now: float) -> None:
@@ -94,7 +94,7 @@ class MovingWatch:
         """Refuse a change at wall time `now`, s.
 
         Raises:
-            InvalidInputError: The arms move, or a controller says what can't be read.
+            InvalidInputError: The arms move, or the controller's state can't be decoded.
         """
         if now - self._seen > NEWS:
             return
@@ -121,7 +121,7 @@ class ReferenceFieldNode(Node):
         self._moving = MovingWatch()
         self._task_publisher = self.create_publisher(TaskMessage, "task", LATCHED_QOS)
         self._publisher = self.create_publisher(ReferenceFieldMessage, "reference_field", LATCHED_EVENT_QOS)
-        # Raw: a message of every control cycle is read only when somebody wants another task.
+        # Raw: a message of every control cycle is decoded only when another task is requested.
         self.create_subscription(ControllerState, "controller_state", self._on_control, LATEST_QOS, raw=True)
         self.create_service(SetTask, "set_task", self._on_set_task)
         self._twins = TwinWatch(self)
@@ -278,7 +278,7 @@ class ReferenceFieldNode(Node):
         return response
 
     def _requested_task(self, request: SetTask.Request) -> str:
-        """The task asked for: one of the package's, or the node's own; a request opens no other file."""
+        """Name of the requested task: one of the package's, or the node's own; a request opens no other file."""
         name, known = request.task or self._settings.task, (*task_names(), self._settings.task)
         if name not in known:
             raise UnknownNameError("task", name, tuple(dict.fromkeys(known)))

@@ -105,7 +105,7 @@ class RsControllerNode(SteadyLifecycleNode):
         # Events before states: what became known with a state is acted upon with the next one.
         for index, arm in enumerate(self.arms):
             self._upstream.listen(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index))
-            # Only its publisher's life matters here, so nobody deserializes these messages.
+            # Only the publisher's liveness matters here, so these messages stay serialized.
             self._upstream.listen(ImpactPrediction, arm.topic("predicted_jumps"), lambda serialized: None, raw=True)
             listen_to_driver(self, arm, partial(self._on_stopped, SafeReason.ARM_STOPPED))
         self._upstream.listen(ReferenceFieldMessage, "reference_field", self._on_field, latched=True)
@@ -339,7 +339,7 @@ class RsControllerNode(SteadyLifecycleNode):
             self._follow()
 
     def _look_for_rivals(self) -> None:
-        """Two controllers on one arm: this one stops and says who the other one is."""
+        """Stop when a second controller commands the same arm, and report which."""
         session = self.session
         if session is None or session.mode is Mode.SAFE:
             return
@@ -358,7 +358,7 @@ class RsControllerNode(SteadyLifecycleNode):
             self._follow()
 
     def prepare_stop(self) -> None:
-        """The process was asked to end: bring the arms to rest first."""
+        """Bring the arms to rest before the process ends."""
         if self.session is None:
             self._given_up = True
         else:

@@ -1,8 +1,7 @@
-"""Node `run_monitor`: what `impact-aware demo` sees of a running graph, as JSON lines on its standard output.
+"""Node `run_monitor`: reports a running graph to `impact-aware demo`, as JSON lines on its standard output.
 
-Each diagnostics status becomes one line `{"node": ..., "level": ..., "message": ..., VALUES}`. A line `safe_stop` on
-its standard input asks the controller for the safe mode, a line `reset` asks it to leave that, a line `start` to move
-again.
+Each diagnostics status becomes one line `{"node": ..., "level": ..., "message": ..., VALUES}`. A line `safe_stop`,
+`reset` or `start` on its standard input calls the controller's service of that name.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class RunMonitorNode(Node):
         try:
             print(json_text(line), flush=True)
         except BrokenPipeError:
-            # Whoever started this process is gone.
+            # The parent process has ended.
             self.finished = True
 
 

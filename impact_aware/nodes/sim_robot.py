@@ -2,9 +2,9 @@
 
 It simulates the arms of a task: one, or several whose topics are below their names. In lockstep it goes on when new
 commands for every arm, and the `step_done` of every participant for its last state, have come; when a participant dies
-it stops waiting and keeps wall time, so that whoever is left can bring the arms to rest. Free-running it keeps wall
-time from the start. Torques that stop make an arm brake, as a robot's own reflex does; one whose laws (`local_law`)
-stop damps itself.
+it stops waiting and keeps wall time, so that the remaining nodes can bring the arms to rest. Free-running it keeps
+wall time from the start. Torques that stop make an arm brake, as a robot's own reflex does; one whose laws
+(`local_law`) stop damps itself.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ from impact_aware.task import Task, load_task, start_posture
 from impact_aware.task.arms import Arm, arms_of_task, frame_names
 
 HOLD_PERIOD = 0.002
-"""Wall time between two states in lockstep while nobody commands, s: starting nodes need the processor too."""
+"""Wall time between two states in lockstep without commands, s: starting nodes need the processor too."""
 
 HOLD_PATIENCE = 0.1
-"""Longest wall time between two states in lockstep while nobody commands, s."""
+"""Longest wall time between two states in lockstep without commands, s."""
 
 FASTEST_BELT = 1.0
-"""m/s."""
+"""Highest speed of the conveyor belt, m/s."""
 
 COMMAND_PATIENCE = 1.0
-"""Wall time in lockstep after which whoever has answered a state without a command is taken to command no more, s."""
+"""Wall time in lockstep without a command to a state that all have answered, after which commands have ended, s."""
 
 LOOK_AROUND = 1.0
-"""Wall time for which a plant looks whether another one is there before it publishes states, s."""
+"""Wall time for which a plant searches for another one before it publishes states, s."""
 
 SPEED_WINDOW = 1.0
 """Wall time over which the real-time factor is measured, s."""
@@ -70,7 +70,7 @@ POSE_PERIOD = 0.01
 """Time between two object poses, s."""
 
 SLOW = 0.95
-"""Real-time factor below which a free-running plant says that it is slow."""
+"""Real-time factor below which a free-running plant reports that it is slow."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class SimRobotNode(Node):
         self._speed_start = (self._last_step, self.plant.state.time)
         self._published_impacts = self._states = 0
         self._next_pose = -math.inf
-        self._everybody_there = not settings.lockstep
+        self._graph_complete = not settings.lockstep
         self._simulated_clock = SimulatedClock(self, self._cycle)
         self._pose_publisher = self.create_publisher(PoseStamped, "object_pose", 10)
         self._twist_publisher = self.create_publisher(TwistStamped, "object_twist", 10)
@@ -174,7 +174,7 @@ class SimRobotNode(Node):
         return plant
 
     def _elasticity(self, robots: dict[str, RobotModel]) -> dict[str, JointElasticity]:
-        """Of the arms with flexible joints: all or none, except those of whose motors nothing is known."""
+        """Joint elasticity by arm, where the plant is flexible: an arm of unknown motor inertia stays rigid."""
         if self._settings.plant != "flexible":
             return {}
         known = {name: robot for name, robot in robots.items() if robot.motor_inertia is not None}
@@ -226,7 +226,7 @@ class SimRobotNode(Node):
             return
         waited = now - self._last_step
         if not self._driven:
-            if self._is_everybody_there() and (waited > HOLD_PATIENCE or self._gate.complete):
+            if self._is_graph_complete() and (waited > HOLD_PATIENCE or self._gate.complete):
                 self._step()
         elif self._gate.complete and waited > COMMAND_PATIENCE:
             # A controller that was deactivated brought the arms to rest first.
@@ -265,20 +265,20 @@ class SimRobotNode(Node):
         return ", ".join(missing) or "no participant"
 
     def _break_lockstep(self, why: str) -> None:
-        """Keep wall time from now on, so that whoever is left can bring the arms to rest."""
+        """Keep wall time from now on, so that the remaining nodes can bring the arms to rest."""
         self.get_logger().warning(f"lockstep ends, wall time from now on: {why}")
         self._waiting = False
         self._timer.timer_period_ns = round(1e9 * self._cycle / LOOKS)
         self._pace.begin(time.monotonic(), self.plant.state.time)
 
-    def _is_everybody_there(self) -> bool:
+    def _is_graph_complete(self) -> bool:
         """Whether all nodes of the graph have found each other: a state that one misses would never be answered."""
-        if not self._everybody_there:
+        if not self._graph_complete:
             refusal = self._readiness.refusal()
-            self._everybody_there = not refusal
+            self._graph_complete = not refusal
             if refusal:
                 self.get_logger().info(f"waiting for the others: {refusal}", throttle_duration_sec=5.0)
-        return self._everybody_there
+        return self._graph_complete
 
     # One cycle
 
@@ -310,7 +310,7 @@ class SimRobotNode(Node):
 
     def _publish_states(self) -> None:
         reading = self.plant.reading
-        # In lockstep whoever waits in simulated time is woken by each; in wall time seldom enough to be no load.
+        # In lockstep each state's time wakes nodes that wait in simulated time; in wall time a low rate saves load.
         simulated = self.plant.state.time
         self._simulated_clock.publish(self._settings.start_time + simulated, simulated, always=self._waiting)
         time = stamp(self._settings.start_time + reading.time)
@@ -338,7 +338,7 @@ class SimRobotNode(Node):
             self.arms[truth.arm].publish_truth(truth, self._settings.start_time, self._object_name)
         self._published_impacts = len(impacts)
 
-    # What it says of itself
+    # Diagnostics
 
     def _measure_speed(self, wall: float, simulated: float) -> None:
         wall_start, time_start = self._speed_start

@@ -12,7 +12,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from impact_aware.nodes.ros import liveness
-from impact_aware.nodes.ros.liveness import LOOK_PERIOD, HeartbeatSender, Upstream, WatchdogLink, tells_of_death
+from impact_aware.nodes.ros.liveness import LOOK_PERIOD, HeartbeatSender, Upstream, WatchdogLink, reports_death
 
 # Sending
 
@@ -178,7 +178,7 @@ def test_a_watchdog_that_has_stopped_or_could_not_stop_ends_the_motion(linked, s
     [("rmw_fastrtps_cpp", True), ("rmw_fastrtps_dynamic_cpp", True), ("rmw_cyclonedds_cpp", True),
      ("rmw_connextdds", True), ("rmw_zenoh_cpp", False), ("rmw_of_tomorrow", False), ("rmw_fastrtps", False)],
 )  # fmt: skip
-def test_only_a_middleware_that_tells_of_death_is_asked_for_it(node, listen, monkeypatch, name, tells):
+def test_only_a_middleware_that_reports_death_is_asked_for_it(node, listen, monkeypatch, name, tells):
     assert liveness.middleware() == rclpy.get_rmw_implementation_identifier()
     asked, real = {}, node.create_subscription
 
@@ -189,7 +189,7 @@ def test_only_a_middleware_that_tells_of_death_is_asked_for_it(node, listen, mon
     monkeypatch.setattr(node, "create_subscription", create)
     monkeypatch.setattr(liveness, "get_rmw_implementation_identifier", lambda: name)
     listen()
-    assert asked == {"impacts": tells, "impacts/heartbeat": False} and tells_of_death() is tells
+    assert asked == {"impacts": tells, "impacts/heartbeat": False} and reports_death() is tells
 
 
 def test_where_the_middleware_does_not_tell_a_heartbeat_must_be_heard(listen, monkeypatch):

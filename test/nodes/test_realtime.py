@@ -84,7 +84,7 @@ def test_short_slices_are_asked_for_without_another_share_and_inherited():
         number = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, number, 7)
         before, _ = slice_of(number)
-        realtime.ask_for_short_slices()
+        realtime.request_short_slices()
         child = threading.Thread(target=lambda: seen.update(child=slice_of(threading.get_native_id())))
         child.start()
         child.join()

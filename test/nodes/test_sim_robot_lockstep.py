@@ -21,7 +21,7 @@ class Bench:
     def __init__(self, node: SimRobotNode) -> None:
         self.node = node
         # Nobody is subscribed here, nor is it of interest whether another plant is.
-        self.node._everybody_there = self.node._begun = True
+        self.node._graph_complete = self.node._begun = True
 
     @property
     def time(self) -> float:

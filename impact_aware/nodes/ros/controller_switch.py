@@ -25,11 +25,11 @@ ANSWER_TIMEOUT = 2.0
 """Wall time after which an answer is not waited for any more, s."""
 
 RETRY_PERIOD = 0.1
-"""Wall time between two attempts while nobody has confirmed it, s."""
+"""Wall time between two attempts until the deactivation is confirmed, s."""
 
 
 LIST_PERIOD = 0.5
-"""Wall time between two looks at what controllers there are, s."""
+"""Wall time between two requests for the list of controllers, s."""
 
 SWITCH_TIMEOUT = 1.0
 """Time that the controller manager has for a switch, s."""
@@ -40,23 +40,23 @@ _LOADED = (INACTIVE, "active")
 
 
 class Outcome(StrEnum):
-    """How far it is."""
+    """Progress of a deactivation."""
 
     ON = "on"
-    ASKED = "requested"
+    REQUESTED = "requested"
     OFF = "off"
 
 
 class Deactivation(ABC):
-    """What one service of a controller manager takes off an arm: asked again and again until it is confirmed.
+    """Deactivation through a service of a controller manager, called until it is confirmed.
 
     Attributes:
-        outcome: Of `deactivate`.
-        said: What the controller manager said to it last.
+        outcome: Progress of `deactivate`.
+        detail: The controller manager's last answer.
     """
 
     def __init__(self, node: Node, manager: str, service: Any, name: str) -> None:
-        """Ask nothing yet.
+        """Send no request yet.
 
         Args:
             node: On whose executor the answers come.
@@ -66,60 +66,60 @@ class Deactivation(ABC):
         """
         self._manager = node.resolve_service_name(manager)
         self._client: Client = node.create_client(service, f"{manager}/{name}")
-        self._asked = -ANSWER_TIMEOUT
+        self._called = -ANSWER_TIMEOUT
         self._pending: Future | None = None
         self.outcome = Outcome.ON
-        self.said = ""
+        self.detail = ""
 
     @abstractmethod
     def lacks(self) -> str:
-        """Why it could not be done if it had to be, in one sentence; empty when it could."""
+        """Why `deactivate` could not succeed now, in one sentence; empty when it could."""
 
     @abstractmethod
     def _request(self) -> Any:
-        """What is asked for."""
+        """The request to send."""
 
     @abstractmethod
     def _take(self, answer: Any) -> None:
-        """Set `outcome` and `said`."""
+        """Set `outcome` and `detail` from an answer."""
 
     def look(self) -> None:
-        """Go on, now and then."""
-        if self.outcome is Outcome.ASKED:
-            self._ask()
+        """Repeat the request where it is due; called periodically."""
+        if self.outcome is Outcome.REQUESTED:
+            self._call()
 
     def deactivate(self) -> None:
         """Ask for it now, and with each `look` until it is confirmed."""
-        self.outcome, self.said = Outcome.ASKED, ""
-        self._ask_anew()
+        self.outcome, self.detail = Outcome.REQUESTED, ""
+        self._call_again()
 
     def forget(self) -> None:
-        """It may be active again."""
-        self.outcome, self.said = Outcome.ON, ""
+        """Start anew: the controllers may be active again."""
+        self.outcome, self.detail = Outcome.ON, ""
 
-    def _ask_anew(self) -> None:
-        """Whatever was asked before."""
-        self._pending, self._asked = None, -ANSWER_TIMEOUT
-        self._ask()
+    def _call_again(self) -> None:
+        """Send the request now, also while an earlier one has no answer."""
+        self._pending, self._called = None, -ANSWER_TIMEOUT
+        self._call()
 
-    def _ask(self) -> None:
+    def _call(self) -> None:
         now = time.monotonic()
         pending = self._pending is not None and not self._pending.done()
-        if now - self._asked < (ANSWER_TIMEOUT if pending else RETRY_PERIOD):
+        if now - self._called < (ANSWER_TIMEOUT if pending else RETRY_PERIOD):
             return
         if pending and self._pending is not None:
             self._client.remove_pending_request(self._pending)
-            self.said = f"{self._manager} does not answer"
-        self._asked, self._pending = now, None
+            self.detail = f"{self._manager} does not answer"
+        self._called, self._pending = now, None
         if not self._client.service_is_ready():
-            self.said = f"there is no {self._manager}"
+            self.detail = f"there is no {self._manager}"
             return
         self._pending = self._client.call_async(self._request())
         self._pending.add_done_callback(self._on_answer)
 
     def _on_answer(self, future: Future) -> None:
         answer = future.result()
-        if answer is not None and self.outcome is Outcome.ASKED:
+        if answer is not None and self.outcome is Outcome.REQUESTED:
             self._take(answer)
 
 
@@ -145,7 +145,7 @@ class ControllerSwitch(Deactivation):
         listing = service_class("controller_manager_msgs/srv/ListControllers")
         self._list = node.create_client(listing, f"{manager}/list_controllers")
         self._list_request = listing.Request()
-        self._asked_list = -ANSWER_TIMEOUT
+        self._listed = -ANSWER_TIMEOUT
         self._listing: Future | None = None
         self._lacks = f"{self._manager} has not answered yet"
         self._strict = True
@@ -155,10 +155,10 @@ class ControllerSwitch(Deactivation):
         return self._lacks
 
     def look(self) -> None:
-        """Go on, now and then: with asking what controllers there are, or with deactivating them."""
+        """Repeat the deactivation, or else request the list of controllers; called periodically."""
         super().look()
         now = time.monotonic()
-        if self.outcome is not Outcome.ASKED and now - self._asked_list >= LIST_PERIOD:
+        if self.outcome is not Outcome.REQUESTED and now - self._listed >= LIST_PERIOD:
             self._look_at_list(now)
 
     def deactivate(self) -> None:
@@ -167,12 +167,12 @@ class ControllerSwitch(Deactivation):
         super().deactivate()
 
     def _look_at_list(self, now: float) -> None:
-        if self._listing is not None and not self._listing.done() and now - self._asked_list < ANSWER_TIMEOUT:
+        if self._listing is not None and not self._listing.done() and now - self._listed < ANSWER_TIMEOUT:
             return
         if self._listing is not None and not self._listing.done():
             self._list.remove_pending_request(self._listing)
             self._lacks = f"{self._manager} does not list its controllers"
-        self._asked_list, self._listing = now, None
+        self._listed, self._listing = now, None
         if not (self._list.service_is_ready() and self._client.service_is_ready()):
             self._lacks = no_manager(self._manager)
             return
@@ -181,7 +181,7 @@ class ControllerSwitch(Deactivation):
 
     def _on_list(self, future: Future) -> None:
         answer = future.result()
-        if answer is None or self.outcome is Outcome.ASKED:
+        if answer is None or self.outcome is Outcome.REQUESTED:
             return
         states = {own.name: own.state for own in answer.controller}
         wrong = [f"{name} is {states.get(name, 'not loaded')}" for name in self._controllers]
@@ -199,21 +199,21 @@ class ControllerSwitch(Deactivation):
         words = getattr(answer, "message", "").strip()
         if answer.ok:
             self.outcome = Outcome.OFF
-            self.said = f"{', '.join(self._controllers)} deactivated" if self._strict else "no controller active"
+            self.detail = f"{', '.join(self._controllers)} deactivated" if self._strict else "no controller active"
         elif self._strict:
-            # As a whole refused: one of them is not active, say. The others must go all the same, and at once.
+            # A strict switch is refused as a whole, such as when one is not active: deactivate the others at once.
             self._strict = False
-            self.said = words or "a strict switch was refused"
-            self._ask_anew()
+            self.detail = words or "a strict switch was refused"
+            self._call_again()
         else:
-            self.said = words or f"{self._manager} refused"
+            self.detail = words or f"{self._manager} refused"
 
 
 class ComponentSwitch(Deactivation):
     """A hardware component, for a driver that goes on with what it was commanded when its controllers are off."""
 
     def __init__(self, node: Node, manager: str, component: str) -> None:
-        """Ask nothing yet; `component` is its name in the URDF's `ros2_control`, the others are as above.
+        """Send no request yet; `component` is its name in the URDF's `ros2_control`.
 
         Raises:
             InvalidInputError: The package of the service is not installed.
@@ -234,13 +234,13 @@ class ComponentSwitch(Deactivation):
 
     def _take(self, answer: Any) -> None:
         if answer.ok and answer.state.label == INACTIVE:
-            self.outcome, self.said = Outcome.OFF, f"{self._component} is inactive"
+            self.outcome, self.detail = Outcome.OFF, f"{self._component} is inactive"
         else:
-            # Of one that it does not have, upstream gives no state.
-            self.said = f"{self._component} is {answer.state.label or 'no hardware component'} in {self._manager}"
+            # The state is empty for a component that the controller manager does not have.
+            self.detail = f"{self._component} is {answer.state.label or 'no hardware component'} in {self._manager}"
 
 
 def no_manager(name: str) -> str:
-    """Why nothing can be deactivated, where there is nobody who could."""
+    """Message for a controller manager that is missing, so that nothing can be deactivated."""
     return f"there is no {name}: does the controller manager run?"
 

@@ -1,4 +1,4 @@
-"""One diagnostics status per node: at a low rate, and at once when asked."""
+"""One diagnostics status per node, published at a low rate and on request."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ REQUEST = "request"
 
 
 class DiagnosticsReporter:
-    """Publishes on `/diagnostics` what `collect` says."""
+    """Publishes the node's status on `/diagnostics`."""
 
     def __init__(self, node: Node, collect: Callable[[], Report], period: float = 0.5) -> None:
         """Start reporting every `period`, s of wall time; `collect` gives level, one sentence, and named values."""
         self._node = node
         self._own = collect
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # Wall time, also while a simulator's clock stands still: that is when somebody wants to know why.
+        # Wall time: a simulator's clock that stands still needs an explanation.
         steady_timer(node, period, self.report)
 
     def _collect(self) -> Report:

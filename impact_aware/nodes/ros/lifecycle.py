@@ -43,7 +43,7 @@ class SteadyLifecycleNode(LifecycleNode):
                     getattr(self, f"destroy_{kind}")(own)
 
     def state_label(self) -> str:
-        """Its primary state, such as `active`, as a client would be told."""
+        """Its primary state, such as `active`, as the service `get_state` reports it."""
         callback = self._transition_service("get_state").callback
         return str(callback(GetState.Request(), GetState.Response()).current_state.label)
 

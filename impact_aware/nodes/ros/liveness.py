@@ -30,16 +30,16 @@ PERIOD = 0.1
 """Wall time from each heartbeat to the next, s."""
 
 HUNG = 5.0
-"""Wall time without being served after which a node says no more that it lives, s."""
+"""Wall time for which an executor may block before the node's heartbeat stops, s."""
 
 LOOK_PERIOD = 0.02
-"""Wall time between two looks for how long nothing was heard, s."""
+"""Wall time between two checks of the age of a heartbeat, s."""
 
 TWIN_PERIOD = 1.0
-"""Wall time between two looks for a node of the same name, s."""
+"""Wall time between two searches for a node of the same name, s."""
 
 TWIN_TIME = 30.0
-"""How long a node looks for another one of its name, s: who comes later sees it and reports it."""
+"""Time for which a node searches for another one of its name, s: one that starts later finds this one."""
 
 WATCHDOG = "command_watchdog"
 
@@ -56,18 +56,18 @@ def middleware() -> str:
     return str(get_rmw_implementation_identifier())
 
 
-def tells_of_death() -> bool:
+def reports_death() -> bool:
     """Whether this process's middleware is one of `WITH_LIVELINESS`."""
     return middleware() in WITH_LIVELINESS
 
 
 def heartbeat_topic(topic: str) -> str:
-    """Where whoever publishes a topic says that it lives."""
+    """Topic of the heartbeat of the node that publishes `topic`."""
     return f"{topic}/heartbeat"
 
 
 class HeartbeatSender:
-    """Says that a node lives until it is destroyed."""
+    """Publishes the heartbeat of a node until the node is destroyed."""
 
     def __init__(self, node: Node, topics: Sequence[str]) -> None:
         """Begin; `topics` are those that the node publishes and others can't do without."""
@@ -91,7 +91,7 @@ class HeartbeatSender:
                 return
 
     def beat(self) -> None:
-        """Say it once."""
+        """Publish one heartbeat."""
         message = Heartbeat(session=self._session, count=self._count & 0xFFFFFFFF, state=Heartbeat.STATE_WORKING)
         message.header.stamp = stamp(time.time())
         self._count += 1
@@ -100,25 +100,25 @@ class HeartbeatSender:
 
 
 class HeartbeatWatch:
-    """What was heard of one heartbeat.
+    """Receiver of one node's heartbeat.
 
     Attributes:
-        last: The last one; None before the first.
+        last: Its last message; None before the first.
     """
 
     def __init__(self, period: float) -> None:
-        """Nothing was heard yet; `period` is that of the looks, s."""
+        """Start without a message; `period` is that of the checks, s."""
         self._silence = Silence(period)
         self._counted: tuple[int, int] | None = None
         self.last: Heartbeat | None = None
 
     @property
     def silent(self) -> float:
-        """For how long nothing was heard, as of the last look, s."""
+        """Age of the last heartbeat at the last check, s."""
         return self._silence.time
 
     def take(self, message: Heartbeat) -> bool:
-        """One has come; whether it is new: what is repeated, by a bag or a bridge, is no life."""
+        """Take a message; returns whether it is new: a repeated counter, as of a bag or a bridge, is ignored."""
         counted = message.session, message.count
         if counted == self._counted:
             return False
@@ -127,19 +127,19 @@ class HeartbeatWatch:
         return True
 
     def look(self, now: float) -> float:
-        """For how long nothing was heard, s; `now` is of a steady clock, s."""
+        """Update and return the age of the last heartbeat, s; `now` is of a steady clock, s."""
         return self._silence.look(now)
 
 
 class Upstream:
-    """Subscribes, and calls back when whoever publishes a topic is gone."""
+    """Subscribes to topics, and calls back when a publisher is lost."""
 
     def __init__(self, node: Node, on_loss: Callable[[str], None], timeout: float) -> None:
-        """Nothing is subscribed to yet.
+        """Start without subscriptions.
 
         Args:
-            node: Who listens.
-            on_loss: Called with the topic that nobody publishes any more.
+            node: The subscribing node.
+            on_loss: Called with a topic that has lost its publisher.
             timeout: Longest time without a heartbeat of a node that has one, s of wall time.
         """
         self._node, self._on_loss, self._timeout = node, on_loss, timeout
@@ -150,22 +150,22 @@ class Upstream:
     def listen(
         self, kind: type, topic: str, callback: Callable[..., None], *, latched: bool = False, raw: bool = False
     ) -> None:
-        """Subscribe to a topic; `latched` asks for its last message too, `raw` leaves messages serialized."""
-        watch = SubscriptionEventCallbacks(liveliness=partial(self.on_change, topic)) if tells_of_death() else None
+        """Subscribe to a topic; `latched` requests its last message too, `raw` leaves messages serialized."""
+        watch = SubscriptionEventCallbacks(liveliness=partial(self.on_change, topic)) if reports_death() else None
         qos = LATCHED_EVENT_QOS if latched else EVENT_QOS
         self._node.create_subscription(kind, topic, callback, qos, event_callbacks=watch, raw=raw)
         self._beats[topic] = HeartbeatWatch(LOOK_PERIOD)
         self._node.create_subscription(Heartbeat, heartbeat_topic(topic), partial(self._on_beat, topic), LATEST_QOS)
 
     def refusal(self) -> str:
-        """Whose death would not be noticed, or has been, in one sentence; empty when nobody's."""
+        """Report in one sentence a publisher that is lost, or whose loss could not be detected; empty when none is."""
         for topic, beat in self._beats.items():
             full = self._node.resolve_topic_name(topic)
             if topic in self._lost:
                 # A node that loads or compiles something, or has no processor, is silent and still there.
                 state = "is held up" if self._node.count_publishers(full) else "is gone"
                 return f"the node that publishes {full} {state}: no further message came on {heartbeat_topic(full)}"
-            if beat.last is None and not tells_of_death():
+            if beat.last is None and not reports_death():
                 return (
                     f"no message came on {heartbeat_topic(full)}, and {middleware()} does not report the death of "
                     f"the node that publishes {full}"
@@ -173,7 +173,7 @@ class Upstream:
         return ""
 
     def on_change(self, topic: str, info: QoSLivelinessChangedInfo) -> None:
-        """Publishers of a topic have come or gone, as DDS has it."""
+        """Detect the loss of a topic's last publisher from DDS liveliness."""
         if info.alive_count == 0 and info.alive_count_change < 0 and not self._published_here(topic):
             self._on_loss(topic)
 
@@ -220,7 +220,7 @@ class WatchdogLink:
     """The heartbeat of the watchdog."""
 
     def __init__(self, node: Node, timeout: float, on_stop: Callable[[str], None]) -> None:
-        """Listen, and look at a steady period for how long it was not heard.
+        """Subscribe to the heartbeat, and check its age periodically.
 
         Args:
             node: The controller.
@@ -260,17 +260,17 @@ class WatchdogLink:
 
 
 class TwinWatch:
-    """Says once when another node has the full name of this one, and once when that one is gone.
+    """Logs once when another node has the full name of this one, and once when that node is gone.
 
-    DDS goes on to list a process that was killed for 20 s, so a node that is started anew at once may find what is left
-    of itself; one that ended by itself is forgotten at once.
+    DDS lists a killed process for another 20 s, so a node that is restarted at once may find its own predecessor; a
+    process that ends in order is removed at once.
 
     Attributes:
         present: Whether there is another one, as far as DDS has found.
     """
 
     def __init__(self, node: Node, consequence: str = "") -> None:
-        """Look around now and then; `consequence` is what follows from a twin, for the line in the log."""
+        """Start searching periodically; `consequence` is what follows from a twin, for the log."""
         self.present = False
         self._node = node
         self._consequence = f", {consequence}" if consequence else ""

@@ -17,16 +17,16 @@ LIVELINESS_LEASE = 2.0
 
 
 BACKLOG = 4
-"""States that wait at most for whoever answers them: those of a longer stall are too old to be answered."""
+"""Queue length of a node that answers states: those of a longer stall are too old to be answered."""
 
 WATCHED = 100
-"""States that wait at most for whoever only watches: late on a busy machine, it gets each one and sees no gaps."""
+"""Queue length of a node that only observes states: late on a busy machine, it still receives each one."""
 
 
 def state_qos(reliable: bool, answered: bool = False) -> QoSProfile:
     """joint_states: best effort receives from every driver, reliable ones too; lockstep needs each message to arrive.
 
-    Whoever reads them to answer each has a short queue, `BACKLOG`, the others a longer one.
+    The queue holds `BACKLOG` states for a node that answers each one, else `WATCHED`.
     """
     policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
     return QoSProfile(depth=BACKLOG if answered else WATCHED, history=HistoryPolicy.KEEP_LAST, reliability=policy)
@@ -48,7 +48,7 @@ COMMAND_QOS = _reliable(1)
 STREAM_QOS = _reliable(50)
 
 EVENT_QOS = _reliable(50, leased=True)
-"""impacts and predicted_jumps: a subscriber that asks for the lease learns of the death of their node."""
+"""impacts and predicted_jumps: a subscriber that requests the lease detects the death of their node."""
 
 LATCHED_QOS = _reliable(1, latched=True)
 
@@ -56,7 +56,7 @@ LATCHED_EVENT_QOS = _reliable(1, latched=True, leased=True)
 """reference_field: kept for late joiners, and its node's death is detected."""
 
 LATEST_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""What is only asked for its newest message, now and then."""
+"""Topics of which only the newest message matters."""
 
 HEARTBEAT_QOS = _reliable(1)
 """Heartbeats: only the last one counts. Listeners that must not hold their sender up ask for best effort."""

@@ -40,15 +40,15 @@ def qos_gap(offered: QoSProfile, requested: QoSProfile) -> str:
 
 
 def mismatches(node: Node, topics: Iterable[str] = ()) -> list[str]:
-    """One sentence per other end that a node can't hear or that can't hear the node, as far as DDS has found.
+    """One sentence per endpoint of another node that is incompatible with the node's own, as far as DDS has found.
 
-    Only those of `topics`, as they were named when they were created; empty: all.
+    Limited to `topics`, named as when they were created; empty: all.
     """
     return [sentence for _, bad in _surveys(node, topics) for sentence in bad]
 
 
 def silenced(node: Node, topics: Iterable[str] = ()) -> list[str]:
-    """The same, only for topics on which nobody matches: nothing passes there at all."""
+    """One sentence per incompatible endpoint, for topics without any compatible one: no message can pass there."""
     return [sentence for matching, bad in _surveys(node, topics) if not matching for sentence in bad]
 
 
@@ -76,10 +76,10 @@ def expect_messages(node: Node, topic: str, received: Callable[[], bool], source
     timer = steady_timer(node, PATIENCE, look)
 
 
-def unheard(node: Node, topic: str, but: str = "") -> str:
-    """Whether nobody subscribes to what a node publishes, as one sentence; empty when somebody does.
+def no_subscriber(node: Node, topic: str, but: str = "") -> str:
+    """Report in one sentence that a topic has no subscriber; empty when it has one.
 
-    Nodes called `but`, in any namespace, are nobody.
+    Nodes called `but`, in any namespace, don't count.
     """
     full = node.resolve_topic_name(topic)
     if any(end.node_name != but for end in node.get_subscriptions_info_by_topic(full)):
@@ -88,7 +88,7 @@ def unheard(node: Node, topic: str, but: str = "") -> str:
 
 
 def _surveys(node: Node, topics: Iterable[str]) -> Iterable[tuple[int, list[str]]]:
-    """Of each own end: how many others match it, and a sentence for each of the others that don't."""
+    """Per endpoint of the node: the number of compatible ones, and a sentence for each incompatible one."""
     wanted = {node.resolve_topic_name(topic) for topic in topics}
     ends: list[Subscription | Publisher] = [*node.subscriptions, *node.publishers]
     for own in ends:

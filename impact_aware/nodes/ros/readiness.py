@@ -1,9 +1,8 @@
-"""Whether all who must receive from each other do: each node reports on `/readiness` whom it has found on its topics.
+"""Whether the nodes of a graph are connected: each reports on `/readiness` the nodes discovered on its topics.
 
-A topic passes messages once both its ends know each other, and DDS introduces them one after the other, at any time.
-So each node reports, for each end of its own, the nodes at the other ends that DDS has introduced to it. Whoever begins
-a motion waits until the reports of its `companions`, the nodes of its graph, agree: whoever publishes what another one
-listens to has found it, and has been found.
+A topic passes messages once publisher and subscriber have discovered each other, each at a time of its own. So each
+node reports, for each of its endpoints, the nodes at the other ends. The node that begins a motion waits until the
+reports of its `companions`, the nodes of its graph, agree: each publisher has discovered its subscribers, and they it.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ class Readiness:
         self._always = {} if records_all_but is None else {ALL: records_all_but}
         self._companions = frozenset(load_settings(node, ReadinessSettings).companions)
         self._reports: dict[str, Report] = {}
-        self._said: Report | None = None
+        self._reported: Report | None = None
         self._looks = 0
         self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, READINESS_QOS)
         node.create_subscription(DiagnosticStatus, TOPIC, self._on_report, READINESS_QOS)
@@ -120,7 +119,7 @@ class Readiness:
 
     def _look(self) -> None:
         self._looks += 1
-        before, busy = self._said, self._busy()
+        before, busy = self._reported, self._busy()
         if busy and not (before and before.objection):
             return
         # An objection is taken back also while laws are followed, as they are at once after a recovery.
@@ -131,7 +130,7 @@ class Readiness:
         report = Report(found, mismatches, self._no_motion())
         if report == before:
             return
-        self._said, self._looks = report, 0
+        self._reported, self._looks = report, 0
         entries = [KeyValue(key=end, value=" ".join(names)) for end, names in found.items()]
         entries += [KeyValue(key=_NO_MOTION, value=report.objection)] if report.objection else []
         level = DiagnosticStatus.WARN if mismatches else DiagnosticStatus.OK

@@ -1,7 +1,7 @@
-"""What a process can do against jitter, in one place: threads, garbage collector, and on request priority and memory.
+"""Settings of a process against jitter: threads, garbage collector, and on request priority and locked memory.
 
-Nothing here needs special rights by default. What is asked for and not permitted is said in one line, and the node
-goes on without it.
+The defaults need no special rights. A requested setting that is not permitted is logged in one line, and the node goes
+on without it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class RealtimeSettings:
     lock_memory: bool = described(False, "keep the process's memory from being swapped out")
 
 
-def ask_for_short_slices() -> None:
-    """Of Linux' ordinary scheduling (6.12 and newer; elsewhere nothing happens), for threads started from now on too.
+def request_short_slices() -> None:
+    """Shorten the time slice under Linux' ordinary scheduling (6.12 and newer), for threads started later too.
 
-    A node works for less than a millisecond at a time. With a time slice as short as that it is served as soon as it
-    wakes, where it would wait for the end of the slice of whoever keeps the processor busy. Its share of the processor
-    stays the same, and it takes no rights.
+    A node works for less than a millisecond at a time. With a slice that short it runs as soon as it wakes, instead of
+    after the slice of a process that keeps the processor busy. Its share of the processor stays unchanged, and no
+    special rights are needed.
     """
     number = _SCHED_SETATTR.get(platform.machine())
     if number is None or sys.platform != "linux" or os.sched_getscheduler(0) != os.SCHED_OTHER:
@@ -67,7 +67,7 @@ def freeze_garbage() -> None:
 
 
 def apply_realtime(node: Node) -> None:
-    """Declare the parameters on the node, do what they ask for, and say what was done.
+    """Declare the parameters on the node, apply them, and log the result.
 
     Raises:
         InvalidInputError: A parameter out of range.
@@ -81,7 +81,7 @@ def apply_realtime(node: Node) -> None:
 
 
 def requests(settings: RealtimeSettings) -> Iterator[tuple[str, str]]:
-    """What was asked for, and why it could not be done; empty where it was."""
+    """Each requested setting, and why it could not be applied; empty where it was."""
     if settings.cpu_affinity:
         wanted = ", ".join(settings.cpu_affinity)
         yield f"runs on processors {wanted}", _attempt(lambda: _set_affinity(settings.cpu_affinity))

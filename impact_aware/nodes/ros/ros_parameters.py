@@ -48,9 +48,9 @@ def _keep_clock(parameters: list[Parameter]) -> SetParametersResult:
 
 
 def _overrides(node: Node, names: list[str]) -> dict[str, Parameter]:
-    """What a launch file or a command line gives for these, of whatever type.
+    """Values of these parameters from a launch file or a command line, of any type.
 
-    rclpy tells of it only through a declared parameter, which takes nothing of another type if it has one.
+    rclpy gives them only through a declared parameter, which rejects values of another type if it has one.
     """
     anything = ParameterDescriptor(dynamic_typing=True)
     found = node.declare_parameters("", [(name, None, anything) for name in names])
@@ -61,7 +61,7 @@ def _overrides(node: Node, names: list[str]) -> dict[str, Parameter]:
 
 def _declare(node: Node, row: ParameterRow, override: Parameter | None) -> Any:
     if override is not None and row.type == "float" and override.type_ == Parameter.Type.INTEGER:
-        # `-p speed:=1` on a command line is an integer to ROS; whoever typed it meant the number.
+        # `-p speed:=1` on a command line is an integer to ROS, here a number.
         override = Parameter(row.name, value=float(override.value))
     if override is not None and override.type_ != _TYPES[row.type] and np.size(override.value):
         raise InvalidInputError(f"parameter {row.name}", repr(override.value), f"a value of type {row.type}")
@@ -85,7 +85,7 @@ def _declare(node: Node, row: ParameterRow, override: Parameter | None) -> Any:
 def _declare_empty(node: Node, descriptor: ParameterDescriptor) -> list[Any]:
     """Declare an empty list, which rclpy takes for one of bytes unless it is set as a parameter of a known type.
 
-    Declared by its type alone it would have no value, and the service that `ros2 param dump` asks would then answer
+    Declared by its type alone it would have no value, and the service behind `ros2 param dump` would then return
     nothing for all parameters of the node (ros2cli#936).
     """
     kind = Parameter.Type(descriptor.type)
@@ -97,11 +97,11 @@ def _declare_empty(node: Node, descriptor: ParameterDescriptor) -> list[Any]:
 
 
 def unknown_parameters(node: Node) -> str:
-    """Parameters that a file or a command line gives a node which has none of that name, each with the nearest name.
+    """Parameters of a file or a command line that the node does not have, each with the nearest name.
 
-    To be asked when the node has declared all of its own; empty when there are none.
+    Call this when the node has declared all of its own; empty when there are none.
     """
-    # rclpy tells of overrides only through declared parameters.
+    # rclpy gives overrides only through declared parameters.
     given = getattr(node, "_parameter_overrides", {})
     declared = list(node.get_parameters_by_prefix(""))
     words = []

@@ -21,7 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from impact_aware.errors import ImpactAwareError, one_line
-from impact_aware.nodes.ros.realtime import apply_realtime, ask_for_short_slices, freeze_garbage, one_numeric_thread
+from impact_aware.nodes.ros.realtime import apply_realtime, freeze_garbage, one_numeric_thread, request_short_slices
 from impact_aware.nodes.ros.ros_parameters import unknown_parameters
 from impact_aware.nodes.ros.supervision import SUPERVISION
 from impact_aware.nodes.ros.timers import exit_after
@@ -84,19 +84,19 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, pr
 def run_nodes(
     makers: Mapping[str, Callable[[], Node]], argv: list[str] | None = None, *, prompt: bool = False
 ) -> int:
-    """The same for several nodes on one executor, in this order: one that ends or can't start ends the process.
+    """Run several nodes on one executor, in this order: one that ends or can't start ends the process.
 
     Args:
-        makers: By name, for errors: what creates each node.
+        makers: Functions that create the nodes, by the names used in errors.
         argv: Arguments with `--ros-args` for all of them; those of the process when None.
         prompt: Whether one of them is in the loop from state to torque.
     """
     one_numeric_thread()
     if argv is None:
-        # Whoever finds this process hanging can ask where, even if it is in none of Python's code.
+        # SIGUSR1 prints where a hanging process is, even outside Python code.
         faulthandler.register(signal.SIGUSR1)
     if prompt:
-        ask_for_short_slices()
+        request_short_slices()
     stop_requested = False
 
     def request_stop(_signal: int, _frame: FrameType | None) -> None:
@@ -132,7 +132,7 @@ def run_nodes(
         status = 2
     except Exception as error:
         if not nodes and type(error).__module__.startswith("rclpy"):
-            # Of the libraries below, about arguments, domains, keys and networks; the traceback says no more.
+            # Errors of the ROS libraries, on arguments, domains, keys and networks: their traceback adds nothing.
             print(f"{speaker}: error: no ROS node can be made: {one_line(str(error))}", file=sys.stderr)
             status = 2
         else:
@@ -142,7 +142,7 @@ def run_nodes(
         # Ctrl-C reaches a node twice, from the terminal and from `ros2 launch`: the second must not spoil its end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         list(map(_close, nodes))
-        # Says in the log where it hung, and ends the process.
+        # Log where the process hangs, and end it.
         faulthandler.dump_traceback_later(LEAVE_TIMEOUT, exit=argv is None)
         list(map(_destroy, nodes))
         rclpy.try_shutdown()
@@ -184,7 +184,7 @@ def _flush() -> None:
 
 
 def waited(executor: Executor, nodes: Sequence[Node]) -> bool:
-    """Spin once, and tell whether there was nothing to do at first."""
+    """Spin once; returns whether the executor was idle at first."""
     wall, busy = time.monotonic(), time.thread_time()
     spin_once(executor, nodes, SPIN_TIMEOUT)
     return time.monotonic() - wall - (time.thread_time() - busy) > WAITED

@@ -20,7 +20,7 @@ LOG_PERIOD = 5.0
 """Shortest time between two lines about failures of the same kind, s."""
 
 MOST_KINDS = 50
-"""Kinds of failures that are told apart; the rest are counted together."""
+"""Most kinds of failures that are counted separately; the rest are counted together."""
 
 OTHERS = "others"
 
@@ -29,7 +29,7 @@ class Supervision:
     """The failures of the callbacks of this process.
 
     Attributes:
-        failures: How often, by kind: what was raised and where.
+        failures: Count of each kind: what was raised and where.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Supervision:
         """Count an exception and log it; nodes that have `survive` bring their arms to safety.
 
         Args:
-            nodes: Those on the executor: whose callback it was, it does not say.
+            nodes: All nodes on the executor, which does not report whose callback failed.
             error: What was raised.
         """
         kind = _kind(error)
@@ -98,4 +98,4 @@ def _described(error: Exception, kind: str, count: int) -> str:
 
 
 SUPERVISION = Supervision()
-"""Of this process."""
+"""The failures of this process."""
