@@ -103,7 +103,7 @@ def ablation_row(inertia: str, friction: float, predicted: Array, reference: Ref
 
 
 def known_inertias(robot: RobotModel) -> tuple[str, ...]:
-    """Those of `INERTIA_CHOICES` for which the robot has figures."""
+    """Choices of `INERTIA_CHOICES` whose inertia is known for the robot."""
     known = {
         "M": True,
         "M+B_theta": bool(np.any(robot.apparent_motor_inertia)),

@@ -72,7 +72,7 @@ class ArmMessages:
         return RECORDED.serialize(messages[0], MARKERS_TYPE)
 
     def _object(self, impact: AnalyzedImpact) -> list[Marker]:
-        """How the object left, where its track tells."""
+        """Markers of the object's velocity after the hit, where its track shows it."""
         hit, prediction = impact.object_hit, impact.prediction
         if hit is None:
             return []

@@ -282,7 +282,7 @@ def _same_arm(one: ArmSource, other: ArmSource, begin: Mapping[str, Mapping[str,
     if len(common) < min(len(one.message_names), len(other.message_names)):
         return False
     first, second = begin[one.topic], begin[other.topic]
-    # A position that is not finite says nothing against it.
+    # A position that is not finite excludes no match.
     return not any(abs(first[name] - second[name]) > _SAME_PLACE for name in common)
 
 

@@ -1,4 +1,4 @@
-"""A candidate for a jump of the velocity, what the samples around it tell, and whether it is one."""
+"""A candidate for a velocity jump, the evidence of the samples around it, and the decision."""
 
 from __future__ import annotations
 
@@ -10,46 +10,45 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import Branches
 from impact_aware.estimation.unexplained_jump import UnexplainedJump
 
-SURE, AGAIN = 12.0, float(np.log(30.0 * 20.0))
-"""Logarithm of how much more likely a jump must make the samples than a step of the acceleration and an oscillation;
-the same within `FOLLOWS` after another jump, where a second one is no surprise: one or two of some 40 candidates. One
-false one in twenty that are reported is the most that is wanted."""
+JUMP_ODDS, SECOND_JUMP_ODDS = 12.0, float(np.log(30.0 * 20.0))
+"""Least log-odds of a velocity jump against an acceleration step with an oscillation. The second holds within `FOLLOWS`
+after another jump: prior odds of 1 to 30 (one or two of some 40 candidates), and at most one in twenty is false."""
 
-OVER_STEP = float(np.log(4.0 * 20.0))
-"""The same over a step of the command that elastic joints pass on: where something steps, one in five is a contact."""
+STEP_ODDS = float(np.log(4.0 * 20.0))
+"""Least log-odds of a jump against a command step through elastic joints; prior odds of 1 to 4, one in twenty false."""
 
-CERTAIN = 30.0
-"""The same, from which no jump of a joint needs to be clear by itself."""
+CERTAIN_ODDS = 30.0
+"""Log-odds as `JUMP_ODDS`, above which no single joint's jump has to be significant."""
 
-SIZE = 2.0
-"""Standard errors that the jump of some joint must have."""
+SIGNIFICANT_SIZE = 2.0
+"""Standard errors that the jump of some joint must exceed."""
 
 SMALLEST, STEEPEST = 0.02, 18.0
-"""Jump of the fastest joint below which nothing is reported as one, rad/s, and what a command can do instead, rad/s^2:
-within one sampling period it changes the velocity as much as a jump. Just after another jump half of it counts."""
+"""Smallest jump of the fastest joint, rad/s, and largest acceleration by a command, rad/s^2: a jump must exceed the
+change of velocity by that acceleration within one sampling period, or half of it just after another jump."""
 
 LEAST_TIME_STD, LEAST_TIME_SHARE = 3.5e-4, 0.08
-"""Of the time, s, and in periods: a contact takes some milliseconds, and how its force rises is not seen."""
+"""Least standard error of the time, s, and in periods: a contact takes milliseconds, and its rise is not observed."""
 
 SOFT = 3e-3
-"""Standard error, s, of when the force of a contact that only torques show begins to rise: it is soft mostly."""
+"""Standard error of the start of a contact that only torques show, s: such contacts are mostly soft."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A candidate and what became of it.
+    """A candidate with its evidence.
 
     Attributes:
-        instant: Of the candidate, s.
-        branches: What the samples around it tell.
+        instant: Time of the candidate, s.
+        branches: Evidence of the joint positions around it.
         speed: (2, n) Mean velocities before and after it, rad/s.
         period: Time between two samples, or of the gap, s.
-        sure: `gain` that a jump must have here.
-        explained: What they tell as components of the momentum, less what measured torques explain; None where no arm
-            is known, or nothing suggests a jump. Its likelihoods are of the same samples, and can be compared.
-        driven: Whether torques explain some of `explained`, commands among it.
+        threshold: Least `gain` of a jump here.
+        explained: Evidence of the momentum's components, less the motion that measured torques explain; None without a
+            robot model or a sign of a jump. Its likelihoods are comparable with those of `branches`.
+        driven: Whether measured torques, commands included, explain part of the motion in `explained`.
         unexplained: A jump of the links that torques do not explain, where the joints alone do not show it or its time.
-        refuted: Whether torques explain all of what looks like a jump.
+        refuted: Whether torques explain the whole apparent jump.
         gap: Time without samples around it, s; 0 where none is missing.
     """
 
@@ -57,7 +56,7 @@ class Candidate:
     branches: Branches
     speed: Array
     period: float
-    sure: float
+    threshold: float
     explained: Branches | None = None
     driven: bool = False
     unexplained: UnexplainedJump | None = None
@@ -75,19 +74,19 @@ class Candidate:
 
     @property
     def gain(self) -> float:
-        """Logarithm of how much more likely a jump makes the samples than anything smooth."""
+        """Log-odds of a jump against all hypotheses without one."""
         if self.unexplained is not None:
             return self.unexplained.gain
         return self.strongest.kink - max(max(each.step, each.smooth, each.spoilt) for each in self._views)
 
     @property
     def over_step(self) -> float:
-        """The same than a step of the command that elastic joints pass on."""
+        """Log-odds of a velocity jump against a motor-side command step through elastic joints."""
         return self.strongest.kink - max(each.carried for each in self._views)
 
     @property
     def step_gain(self) -> float:
-        """Logarithm of how much more likely a step of the command makes the samples than a smooth motion that swings.
+        """Log-odds of a command step against a smooth motion with an oscillation.
 
         The acceleration steps at the links, or at motors that elastic joints connect to them.
         """
@@ -96,12 +95,12 @@ class Candidate:
 
     @property
     def step_time(self) -> float:
-        """When the command steps if it does, s."""
+        """Likeliest time of a command step, s."""
         return max(self._commanded, key=lambda each: max(each.step, each.carried)).step_time
 
     @property
     def _commanded(self) -> tuple[Branches, ...]:
-        """Views that commands are left in."""
+        """Evidence from which no torques, and so no commands, were subtracted."""
         return (self.branches,) if self.driven or self.explained is None else (self.branches, self.explained)
 
     @property
@@ -116,20 +115,20 @@ class Candidate:
 
     @property
     def largest_jump(self) -> float:
-        """Jump of any joint that the samples allow, two standard errors included, rad/s."""
+        """Largest jump of a joint that the samples allow, two standard errors included, rad/s."""
         return float((np.abs(self.strongest.jump) + 2.0 * self.strongest.jump_std).max())
 
     @property
     def is_jump(self) -> bool:
-        """Whether the velocity has jumped."""
+        """Whether the evidence suffices for a velocity jump."""
         if self.refuted or self.unexplained is not None:
             return not self.refuted
         strongest = self.strongest
         size = np.abs(strongest.jump)
-        share = 1.0 if self.sure == SURE else 0.5
-        if self.over_step < OVER_STEP:
+        share = 1.0 if self.threshold == JUMP_ODDS else 0.5
+        if self.over_step < STEP_ODDS:
             return False
-        if self.gain < self.sure or size.max() < max(SMALLEST, share * STEEPEST * self.period):
+        if self.gain < self.threshold or size.max() < max(SMALLEST, share * STEEPEST * self.period):
             return False
-        # An oscillation that begins shares the jump with it, so that neither is known well while both are certain.
-        return self.gain > CERTAIN or bool((size > SIZE * strongest.jump_std).any())
+        # A jump and the oscillation that it starts are correlated: the sizes are uncertain though the jump is not.
+        return self.gain > CERTAIN_ODDS or bool((size > SIGNIFICANT_SIZE * strongest.jump_std).any())

@@ -1,4 +1,4 @@
-"""Commands that were recorded beside the joints, and where they step: what tells a controller from a contact."""
+"""Recorded commands and their steps, which distinguish a controller's action from a contact."""
 
 from __future__ import annotations
 

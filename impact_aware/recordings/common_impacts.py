@@ -1,8 +1,8 @@
 """Impacts of several arms on one object, or of a palm's corners, at once: predicted together, from a recorded task.
 
-A single arm's map takes the object for free and the contact for a point; between two palms the object is held by the
-other one, and a palm does not turn about a point. The task says with what the arms hit, how their bases stand in one
-frame, and what rubs; the recorded field says where its object was.
+A single arm's map assumes a free object and a point contact; between two palms the other one holds the object, and a
+palm does not turn about a point. The task has the arms' tools, the poses of their bases in one frame, and the friction;
+the recorded field has the object's pose.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp_impact
 from impact_aware.task.grasp_postures import palm_contact
 
 ALONE = "what the object does between both arms is not in this prediction"
-"""How the note of an impact ends that was predicted without the other arm."""
+"""End of the note on an impact that was predicted without the other arm."""
 
 _TOGETHER = 0.010
 """Impacts of two arms that are closer than this act on the object together, s."""
 
 _STEP = 1e-4
-"""Of the velocity before, by which the spread of the prediction is found, rad/s."""
+"""Step of the velocity before the impact, for finite differences, rad/s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +112,10 @@ def task_of_table(given: str, robot: RobotModel | None) -> RecordedTask:
 
 
 def _with_palms(task: Task, given: str) -> Task:
-    """The task, if it says more of an impact than options do.
+    """The task, if it has palms or several arms, which options can't describe.
 
     Raises:
-        InvalidInputError: One arm with a tip, of whose contact options say everything.
+        InvalidInputError: It has one arm with a tip, whose contact options describe.
     """
     if len(task.arms) == 1 and not any(task.arms[0].pad_half_sizes):
         wanted = "a task with a palm or several arms; for a tip use --normal, --friction, --restitution, --object-mass"
@@ -124,7 +124,7 @@ def _with_palms(task: Task, given: str) -> Task:
 
 
 def recorded_bases(bag: Bag) -> dict[str, RecordedBase]:
-    """Where the bases stand for which the first recorded field was made, by their names, as far as it says so."""
+    """Poses of the bases in the first recorded field, by the names of the arms, where it has them."""
     for _, field in _fields(bag):
         known = {arm.arm: base_of(arm) for arm in field.arms}
         return {name: RecordedBase(field.frame, base) for name, base in known.items() if base is not None}
@@ -139,14 +139,14 @@ def _fields(bag: Bag) -> Iterator[tuple[float, ReferenceField]]:
 
 
 def _usable_task(task: Task, fields: Sequence[tuple[float, ReferenceField]]) -> tuple[RecordedTask | None, str]:
-    """Of one arm with a tip there is nothing to be predicted together."""
+    """The recorded task with its fields, and a note; None for one arm with a tip, which has no common impact."""
     if len(task.arms) == 1 and not any(task.arms[0].pad_half_sizes):
         return None, ""
     return RecordedTask(_with_recorded_bases(task, fields[0][1]), tuple(fields)), ""
 
 
 def _with_recorded_bases(task: Task, field: ReferenceField) -> Task:
-    """The task with its bases where they were in the recording, if that says so."""
+    """The task with its bases where the recorded field has them."""
     arms = []
     for arm, reference in zip(task.arms, field.arms, strict=True):
         base = base_of(reference)
@@ -209,7 +209,7 @@ def _usable(impact: AnalyzedImpact) -> bool:
 def _together(
     group: Sequence[AnalyzedImpact], arms: Sequence[ArmAnalysis], recorded: RecordedTask, options: AnalysisOptions
 ) -> list[AnalyzedImpact]:
-    """The impacts of all arms with what the impact of all at once does to each; with a note where it can't be told."""
+    """The impacts of all arms with the common prediction for each; with a note where it can't be computed."""
     task, field = recorded.task, recorded.field_at(min(impact.time for impact in group))
     thing = task.object
     friction = thing.friction_tool if options.friction is None else options.friction
@@ -244,7 +244,7 @@ def _together(
 
 
 def _notes_of_all(impact: AnalyzedImpact) -> tuple[str, ...]:
-    """Without those that judge the prediction of this arm alone, or test a single contact point."""
+    """Notes of an impact without those on this arm's prediction alone or on a single contact point."""
     check = impact.contact_check
     tested = () if check is None else (check.note, check.surface_note)
     endings = (ALONE, NO_TEST)
@@ -252,7 +252,7 @@ def _notes_of_all(impact: AnalyzedImpact) -> tuple[str, ...]:
 
 
 class _Problem:
-    """One impact of all arms, to be solved with several velocities before, inertias and coefficients of friction."""
+    """One impact of all arms, solved for given velocities before, inertia and coefficient of friction."""
 
     def __init__(self, task: Task, robots: Sequence[RobotModel], field: ReferenceField, q: Sequence[Array]) -> None:
         self.task, self.robots, self.field, self.q = task, robots, field, q
@@ -264,7 +264,7 @@ class _Problem:
         return predict_grasp_impact(task, self.robots, self.field, self.q, dq, inertia=inertia)
 
     def spread(self, dq: Sequence[Array], errors: Sequence[Array], inertia: str) -> list[Array]:
-        """Of the velocity after each arm (n,), to first order from the errors of all velocities before, rad/s."""
+        """Standard error (n,) of each arm's velocity after, to first order in those of all velocities before, rad/s."""
         names = [arm.name for arm in self.task.arms]
         usual = self.solve(dq, inertia)
         variance = [np.zeros(len(own)) for own in dq]
@@ -279,7 +279,7 @@ class _Problem:
         return [np.sqrt(values) for values in variance]
 
     def ablation(self, group: Sequence[AnalyzedImpact]) -> list[tuple[AblationRow, ...]]:
-        """Per arm one row per inertia that is known of all of them, with and without friction."""
+        """Rows of each arm: one per inertia known for all arms, with and without friction."""
         if any(impact.reference is None for impact in group):
             return [()] * len(group)
         known = [known_inertias(robot) for robot in self.robots]
@@ -294,7 +294,7 @@ class _Problem:
         return [tuple(own) for own in rows]
 
     def common(self, index: int, names: Sequence[str], predicted: SimultaneousPrediction) -> CommonImpact:
-        """What it does to one arm, in the frame of its base."""
+        """Prediction for one arm, in the frame of its base."""
         base = base_placement(self.task.arms[index])
         arm = Arm(names[index], names[index], self.robots[index], base)
         return CommonImpact(

@@ -1,4 +1,4 @@
-"""Whether the jump of an impact agrees with where the arm is said to have been touched."""
+"""Test of the assumed contact point, normal and friction against the measured jump of an impact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
 
 FAR_OFF = float(np.radians(5.0))
-"""Beyond the cone of friction, rad: less is within what a surface's normal is known to."""
+"""Angle beyond the friction cone that is significant, rad: a surface's normal is less certain than that."""
 
 STEEPEST = float(np.radians(60.0))
 """Lean up to which friction may be the reason, rad; the steepest would take a coefficient of 1.7."""
@@ -24,12 +24,12 @@ STEEPEST = float(np.radians(60.0))
 
 @dataclass(frozen=True, eq=False)
 class ContactCheck:
-    """What the jump says about the contact point.
+    """Comparison of the jump with the assumed contact.
 
     Attributes:
         verdict: `agrees`, `another_point` or `cannot_tell`.
-        assumed: (3,) Where the prediction has the contact, from the frame's origin, in its axes, m.
-        distance: From there to the fitted point, or to the line of the impulse where only that is told, m.
+        assumed: (3,) Contact point of the prediction, from the frame's origin, in its axes, m.
+        distance: From there to the fitted point, or to the impulse's line where only that is observable, m.
         distance_error: Its standard error, m.
         unexplained: Share of the jump that no impulse at the assumed point explains.
         fit: The point that explains it best.
@@ -105,7 +105,7 @@ def check_contact(
     *,
     normal_given: bool = True,
 ) -> ContactCheck | None:
-    """Hold the contact of a prediction against the jump; None where there is too little to do so.
+    """Compare the contact of a prediction with the jump; None where data are missing.
 
     Args:
         robot: The arm.

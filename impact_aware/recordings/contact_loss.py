@@ -1,4 +1,4 @@
-"""Contact lost after an impact: what `BounceDetector` says of the samples around it."""
+"""Contact lost after an impact, detected by `BounceDetector` in the samples around it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def lost_contacts(
 def contact_loss(
     impact: AnalyzedImpact, window: ArmSamples, robot: RobotModel, until: float | None, *, fixed: bool
 ) -> ContactLoss | None:
-    """The loss of an impact's contact; None while the samples show none, or nothing tells the normal.
+    """Detect the loss of an impact's contact; None where there is none, or the normal is unknown.
 
     Args:
         impact: With a prediction, whose contact has the normal.

@@ -1,6 +1,6 @@
-"""The cause of each find: a contact, a step of the command, or the start of a motion; with the evidence for it.
+"""The cause of each detection: a contact, a step of the command, or the start of a motion; with the evidence for it.
 
-Jumps of the velocity go through one list of tests, `OF_JUMPS`: the first that answers names the cause and says why.
+Jumps of the velocity go through one list of tests, `OF_JUMPS`: the first that answers gives the cause and the evidence.
 Steps of the acceleration without a jump are the rest of the candidates.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from impact_aware.detection.impact_watch import CONTACT, FOLLOWS, SECOND_CONTACT
 from impact_aware.estimation.object_motion import ObjectTrack
-from impact_aware.recordings.candidate import SURE, Candidate
+from impact_aware.recordings.candidate import JUMP_ODDS, Candidate
 from impact_aware.recordings.command_track import CommandStep, CommandTrack
 from impact_aware.recordings.impact_finder import Find
 from impact_aware.robot import RobotModel
@@ -169,7 +169,7 @@ def _commanded_from_rest(find: Find, setting: Setting) -> Answer | None:
 
 
 def _unclear_after_command(find: Find, setting: Setting) -> Answer | None:
-    if not setting.follows(find.time) or find.candidate.gain >= SURE:
+    if not setting.follows(find.time) or find.candidate.gain >= JUMP_ODDS:
         return None
     # A controller that answers a first contact does so within a sample of it.
     command = setting.command_near(find.time, -find.time_std)
@@ -245,7 +245,7 @@ def _answered(find: Find, answer: Answer) -> Find:
 def _jump_in_words(candidate: Candidate, joint_names: Sequence[str]) -> str:
     branches = candidate.strongest
     joint = int(np.argmax(np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)))
-    # What is finer than a hundredth is not the samples' to tell.
+    # The samples don't resolve less than a hundredth.
     error = max(float(branches.jump_std[joint]), 0.01)
     size = f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} rad/s"
     if candidate.gap:

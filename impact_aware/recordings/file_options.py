@@ -9,7 +9,7 @@
     contact: {frame: tool, offset: [0, 0, 0.05], normal: [0, 0, 1], friction: 0.3, restitution: 0.5, tool_radius: 0.03}
     object: {mass: 1.9, topic: /box/pose, frame: box}
 
-Options of the command line go before what the file says.
+Options of the command line take precedence over the file.
 """
 
 from __future__ import annotations
@@ -101,25 +101,25 @@ def file_options(recording: Path) -> FileOptions | None:
 
 
 def common_option(name: str, files: Iterable[Path]) -> str | None:
-    """What the files beside several recordings say alike, where any of them says it.
+    """Value of an option that the files beside several recordings have in common; None where none has it.
 
     Args:
         name: `robot` or `contact_frame`.
         files: The recordings.
 
     Raises:
-        InvalidInputError: Two say different things.
+        InvalidInputError: Two files have different values.
     """
-    said: dict[str, Path] = {}
+    values: dict[str, Path] = {}
     for file in files:
         found = file_options(file)
         if found is not None and getattr(found, name) is not None:
-            said.setdefault(getattr(found, name), found.path)
-    if len(said) > 1:
-        (one, first), (other, second), *_ = said.items()
+            values.setdefault(getattr(found, name), found.path)
+    if len(values) > 1:
+        (one, first), (other, second), *_ = values.items()
         given = f"{one} in {first.name}, {other} in {second.name}"
         raise InvalidInputError(name.replace("_", " "), given, "the same for all recordings that are combined")
-    return next(iter(said), None)
+    return next(iter(values), None)
 
 
 def completed_by(given: Mapping[str, Any], found: FileOptions | None) -> dict[str, Any]:

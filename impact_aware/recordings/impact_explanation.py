@@ -62,7 +62,7 @@ def explain(
         found: The impact.
         source: The arm that had it.
         options: How to predict and estimate.
-        around: What else the recording says.
+        around: Surface, frames, recorded predictions and truth of the recording.
         file: The recording.
         index: Counts the arm's impacts.
         label: From the label file.
@@ -238,9 +238,9 @@ def _with_notes(impact: AnalyzedImpact, note: str) -> AnalyzedImpact:
 def _contact(
     robot: RobotModel, options: AnalysisOptions, around: Surroundings, recorded: Impact | None
 ) -> Contact:
-    """Where it touches, as options, surface file and recorded prediction tell in this order; the normal comes later."""
-    told = None if recorded is None else recorded.contacts[0]
-    known = [source for source in (around.surface, told) if source is not None]
+    """Contact from options, surface file and recorded prediction, in this order; its normal is set later."""
+    live = None if recorded is None else recorded.contacts[0]
+    known = [source for source in (around.surface, live) if source is not None]
     frame = options.contact_frame or (_known_frame(robot, recorded) or robot.tool_frame)
     own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
     return Contact(

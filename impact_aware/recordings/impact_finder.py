@@ -1,7 +1,7 @@
-"""Impacts in a stream of samples of any length: jumps that both sides show, each with the samples around it.
+"""Impacts in a stream of samples of any length: jumps fitted from both sides, each with the samples around it.
 
-Live detectors know only what came before an impact. Each of them runs over the samples around every jump, which says
-whether it detects that jump, and when.
+Live detectors use only the samples before an impact. Each of them runs over the samples around every jump, so that the
+report has which detect it, and when.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from impact_aware.detection.input_monitor import RATE_TOLERANCE, SLOWEST
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.unexplained_jump import held_up
 from impact_aware.recordings.arm_samples import ArmSamples, joined
-from impact_aware.recordings.candidate import SIZE, Candidate
+from impact_aware.recordings.candidate import SIGNIFICANT_SIZE, Candidate
 from impact_aware.recordings.command_track import CommandStep
 from impact_aware.recordings.kink_finder import MARGIN, PIECE, KinkFinder
 from impact_aware.recordings.touches import TouchFinder
@@ -193,7 +193,7 @@ class ImpactFinder:
         waiting = []
         seen = self._begin + sum(len(block.times) for block in self._blocks)
         for index, candidate in self._pending:
-            # Where the clock has stepped, no later stamp says that the window is complete.
+            # Where the clock has stepped back, no later stamp shows that the window is complete.
             far = seen - index > 4.0 * AFTER / self.period + PIECE
             if len(self.found) >= MOST_IMPACTS:
                 self.skipped += 1
@@ -211,7 +211,7 @@ class ImpactFinder:
             self._begin += len(self._blocks.pop(0).times)
 
     def _index(self, time: float) -> int:
-        """Of the first sample from a time on, in the stretch nearest to it, the newest of several."""
+        """Index of the first sample from a time on, in the block nearest to it; the newest of several."""
         ends = self._begin + np.cumsum([len(block.times) for block in self._blocks])
         apart = [max(block.times[0] - time, time - block.times[-1], 0.0) for block in self._blocks]
         place = len(apart) - 1 - int(np.argmin(apart[::-1]))
@@ -237,7 +237,7 @@ class ImpactFinder:
         kept = np.zeros(len(times), dtype=bool)
         kept[first:last] = True
         kept &= (times >= time - BEFORE) & (times <= time + AFTER)
-        # A repeated stamp says nothing new about when.
+        # A repeated stamp has no information on time.
         kept[1:] &= ~(kept[:-1] & (np.diff(times) <= 0.0))
         window = near.rows(kept)
         events = self._detected(time, window) or [_event(candidate, window)]
@@ -272,7 +272,7 @@ def _event(candidate: Candidate, window: ArmSamples) -> ImpactEvent:
         velocity_after=(
             candidate.speed[1] if candidate.unexplained is not None else candidate.speed[0] + branches.jump
         ),
-        residual=size / SIZE,
+        residual=size / SIGNIFICANT_SIZE,
         confidence=float(-np.expm1(-candidate.gain)),
     )
 

@@ -56,7 +56,7 @@ FEWEST = 20
 """Samples from which a cadence is known."""
 
 SURVEYED, MOST_SURVEYS = 500, 20
-"""Samples by which the source is judged at a time, and how often."""
+"""Samples of one test of the source's quality, and the most tests."""
 
 
 class InputStage:
@@ -149,7 +149,7 @@ class InputStage:
         return self._carried_on(samples.rows(fresh), turned)
 
     def _survey(self, samples: ArmSamples) -> None:
-        """Judge the source by some samples; each stretch that is looked at is twice as far from the one before."""
+        """Test the source's quality on some samples; the distance between two tests doubles."""
         if len(self._reasons) >= MOST_SURVEYS or self.faults.seen < SURVEYED * (2 ** len(self._reasons) // 2):
             return
         times, positions = samples.times[:SURVEYED], samples.positions[:SURVEYED]

@@ -23,7 +23,7 @@ LEAST = 4
 """Samples to either side that a filter has at least."""
 
 APART = 0.008
-"""Of two candidates closer than this or two samples only the stronger counts, s."""
+"""Shortest distance between two candidates, s, or two samples: of closer ones only the stronger counts."""
 
 SIGNIFICANT = 40.0
 """Statistic above which a kink is looked at, for seven joints: chance reaches 30 once in ten thousand samples."""

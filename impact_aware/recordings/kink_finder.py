@@ -1,4 +1,4 @@
-"""Jumps of the velocity in a stream of positions of any length, each held against a brake and an oscillation.
+"""Jumps of the velocity in a stream of positions of any length, each compared with a brake and an oscillation.
 
 Candidates of `kink_candidates` are tested by `branch_model`, the strongest first, in windows that end where another
 jump has been found: the motion on its other side is not that of the same branch.
@@ -15,7 +15,7 @@ from impact_aware.estimation.branch_model import TOUCHES
 from impact_aware.estimation.priors import TOUCHING_TWICE
 from impact_aware.estimation.sample_noise import Noise, noise_of
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.candidate import AGAIN, SMALLEST, STEEPEST, SURE, Candidate
+from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS, SMALLEST, STEEPEST, Candidate
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.kink_trial import LEAST_AFTER, LEAST_BEFORE, KinkTrial, try_instant
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
@@ -31,11 +31,11 @@ MOST_SAMPLES = 50
 FOLLOWS = 0.4
 """Time after a jump in which others are expected, s."""
 
-HOPELESS = -20.0
-"""Log-odds as `SURE` of `candidate`, below which nothing known of the neighbours makes it a jump."""
+LEAST_RETRIED_ODDS = -20.0
+"""Log-odds of a candidate below which it is not tested again once its neighbours are known."""
 
-CONVINCES = 3.5
-"""A jump that convinces against noise, in those that just make a candidate: 1.6 to 4 were found from 100 to 1000 Hz."""
+CLEAR = 3.5
+"""Ratio of a jump clear of noise to the smallest that makes a candidate: measured as 1.6 to 4 from 100 to 1000 Hz."""
 
 CLOSEST = 0.012
 """Two jumps are at least this and two periods apart, s."""
@@ -87,7 +87,7 @@ class KinkFinder:
         Args:
             period: Time between two samples, s.
             response: From a posture (n,) to `impulse_response` of `BranchModel`.
-            robot: The arm, where it is known: measured torques tell more then.
+            robot: The arm, where it is known: measured torques then add evidence.
         """
         self._period, self._response = period, response
         self._momentum = None if robot is None else MomentumEvidence(robot)
@@ -115,7 +115,7 @@ class KinkFinder:
         Good to a factor of about 2: what convinces depends on how many joints jump.
         """
         known = np.isfinite(self.smallest)
-        return max(SMALLEST, STEEPEST * self._period, CONVINCES * self.smallest) if known else np.nan
+        return max(SMALLEST, STEEPEST * self._period, CLEAR * self.smallest) if known else np.nan
 
     def feed(self, samples: ArmSamples) -> None:
         """Take samples in, as `InputStage` gives them."""
@@ -216,22 +216,22 @@ class KinkFinder:
                 first.append(candidate)
                 if candidate.is_jump:
                     self._jumps.append(candidate.strongest.time)
-        # Once more with what is known of the neighbours: where the windows end, and that after a contact others come.
+        # Second test with the neighbours known: they end the windows, and make another contact likelier.
         found: list[Candidate] = []
         for old in first:
             new = old
             if old.is_jump:
                 self._jumps.remove(old.strongest.time)
-                sure = AGAIN if self._follows(old.strongest.time) else SURE
-                new = self._tested_at(noise, self._centre(old), sure) or old
-            elif old.gain > HOPELESS and self._follows(old.strongest.time):
-                new = self._tested_at(noise, old.instant, AGAIN) or old
+                threshold = SECOND_JUMP_ODDS if self._follows(old.strongest.time) else JUMP_ODDS
+                new = self._tested_at(noise, self._centre(old), threshold) or old
+            elif old.gain > LEAST_RETRIED_ODDS and self._follows(old.strongest.time):
+                new = self._tested_at(noise, old.instant, SECOND_JUMP_ODDS) or old
             if new.is_jump:
                 self._jumps.append(new.strongest.time)
             found.append(new)
-        # What was beside a jump that is none after all has not been looked at.
+        # Candidates next to a jump that the second test has rejected have not been tested yet.
         for instant in beside:
-            late = self._tested_at(noise, instant, AGAIN if self._follows(instant) else SURE)
+            late = self._tested_at(noise, instant, SECOND_JUMP_ODDS if self._follows(instant) else JUMP_ODDS)
             if late is not None:
                 found.append(late)
                 if late.is_jump:
@@ -239,7 +239,7 @@ class KinkFinder:
         for place, candidate in enumerate(found):
             if candidate.is_jump:
                 self._jumps.remove(candidate.strongest.time)
-                refined = self._tested_at(noise, self._centre(candidate), candidate.sure, refine=True)
+                refined = self._tested_at(noise, self._centre(candidate), candidate.threshold, refine=True)
                 found[place] = candidate if refined is None or not refined.is_jump else refined
                 self._jumps.append(found[place].strongest.time)
         torques = None
@@ -265,16 +265,15 @@ class KinkFinder:
         return any(0.0 < instant - jump < FOLLOWS for jump in self._jumps[-200:])
 
     def _known_before(self, jumps: Array, reach: float, end: float) -> tuple[list[float], float]:
-        """Which of the jumps before an instant its samples go beyond, in order, and where these begin, s.
+        """Earlier jumps within the window of an instant, in order, and the begin of the window, s.
 
-        Measured torques leave of the motion on both sides of a jump the same branch, but for the jump: what was before
-        a contact tells how the momentum goes on after it, until another one comes soon. Without them joints swing from
-        the jump on, and share nothing with what was before.
+        With measured torques explained, the momentum follows one branch on both sides of a jump, so that the samples
+        before it add evidence. Without them the joints oscillate from the jump on, and the window begins there.
 
         Args:
-            jumps: Those that are known before the instant, s.
-            reach: Where the samples begin at the earliest, s.
-            end: Where they end, s.
+            jumps: Known jumps before the instant, s.
+            reach: Earliest begin of the window, s.
+            end: End of the window, s.
         """
         period, times = self._period, self._samples.times
         known = np.sort(jumps[jumps > reach - TOUCHES[1] * period]).tolist()
@@ -289,7 +288,9 @@ class KinkFinder:
             place -= 1
         return known[place:], begins[place]
 
-    def _tested_at(self, noise: Noise, instant: float, sure: float = SURE, *, refine: bool = False) -> Candidate | None:
+    def _tested_at(
+        self, noise: Noise, instant: float, threshold: float = JUMP_ODDS, *, refine: bool = False
+    ) -> Candidate | None:
         jumps = np.array(self._jumps[-200:])
         closest = max(CLOSEST, 2.0 * self._period)
         if (np.abs(jumps - instant) < closest).any():
@@ -297,8 +298,8 @@ class KinkFinder:
         trial = self._trial(noise, instant, jumps)
         if trial is None:
             return None
-        candidate = trial.candidate(sure, self._momentum, refine=refine)
-        # Closer than the longest contact that is looked for, one contact and two are the same.
+        candidate = trial.candidate(threshold, self._momentum, refine=refine)
+        # One contact can't be distinguished from two that are closer than the longest contact of the model.
         closest = max(closest, TOUCHING_TWICE[-1]) if trial.earlier else closest
         return None if candidate.is_jump and (np.abs(jumps - candidate.strongest.time) < closest).any() else candidate
 

@@ -11,7 +11,7 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import TOUCHES, Branches, BranchModel
 from impact_aware.estimation.priors import RINGING_BAND
 from impact_aware.estimation.sample_noise import Noise
-from impact_aware.recordings.candidate import AGAIN, SURE, Candidate
+from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS, Candidate
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
 
 LEAST_BEFORE, LEAST_AFTER, LEAST_BETWEEN = 5, 4, 2
@@ -49,17 +49,17 @@ class KinkTrial:
     scales: Array
     _by_momentum: tuple[Branches, BranchModel] | None = None
 
-    def candidate(self, sure: float, momentum: MomentumEvidence | None, *, refine: bool = False) -> Candidate:
-        """Candidate whose `sure` is given, with the evidence of the momentum where it counts.
+    def candidate(self, threshold: float, momentum: MomentumEvidence | None, *, refine: bool = False) -> Candidate:
+        """Candidate whose `threshold` is given, with the evidence of the momentum where it counts.
 
         Args:
-            sure: Log-odds that a jump needs here.
+            threshold: Log-odds that a jump needs here.
             momentum: Evidence of the arm's momentum, where the arm is known.
             refine: Whether the time is refined over all sizes of the model's parts.
         """
-        found, model = replace(self.by_joints, sure=sure), self.model
+        found, model = replace(self.by_joints, threshold=threshold), self.model
         # Without torques the momentum separates weak jumps from the oscillation after an earlier jump only.
-        if momentum is not None and (sure == AGAIN or (momentum.has_torques and found.gain > 0.0)):
+        if momentum is not None and (threshold == SECOND_JUMP_ODDS or (momentum.has_torques and found.gain > 0.0)):
             explained, freed = self._explained(momentum)
             found = replace(found, explained=explained, driven=bool(freed.pushes.any()))
             model = model if found.strongest is found.branches else freed
@@ -129,5 +129,5 @@ def try_instant(
     model = BranchModel(stamps, places, white, jumps, None, RINGING_BAND, earlier, scales)
     branches = model.judge(low, high, min(max(instant, low), high))
     length = 0.0 if gap is None else gap[1] - gap[0]
-    found = Candidate(instant, branches, speed, max(period, length), SURE, gap=length)
+    found = Candidate(instant, branches, speed, max(period, length), JUMP_ODDS, gap=length)
     return KinkTrial(found, model, (low, high), near, white, jumps, earlier, scales)

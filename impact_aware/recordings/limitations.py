@@ -1,4 +1,4 @@
-"""What a recording can't tell, each with its reason: a figure that is missing or assumed is said to be so."""
+"""What a recording can't show, each with its reason; missing and assumed figures are reported as such."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ OF_BOTH_SIDES = 0.07
 """Window after an impact below which `both_sides` knows little about the velocity after, s."""
 
 BRIEF = 0.15
-"""Length of a recording below which no impact is found for sure, s."""
+"""Length of a recording below which no impact is reliably detected, s."""
 
 SLOW = 500.0
-"""Rate below which an impact is an instant between two samples, Hz."""
+"""Rate below which an impact lies between two samples, Hz."""
 
 
 @dataclass(frozen=True)
 class Limitation:
-    """One thing that a recording can't tell.
+    """One quantity that a recording can't show.
 
     Attributes:
-        what: The thing.
-        reason: Why.
+        what: The quantity.
+        reason: Why it can't be shown.
         file: Name of the recording.
-        arm: Of the recording; empty without a name.
-        impacts: Which impacts of the arm, counted as in the report; empty where it is about all.
+        arm: Name of the arm; empty without one.
+        impacts: Impacts of the arm that it concerns, counted as in the report; empty for all.
     """
 
     what: str
@@ -43,7 +43,7 @@ class Limitation:
 
 
 def limitations(analysis: Analysis) -> tuple[Limitation, ...]:
-    """Everything that the recordings of an analysis can't tell, arm by arm."""
+    """Limitations of all recordings of an analysis, arm by arm."""
     return tuple(entry for arm in analysis.arms for entry in _of_arm(arm))
 
 

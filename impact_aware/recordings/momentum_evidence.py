@@ -1,6 +1,6 @@
-"""What the momentum of the arm adds to the evidence for a jump: its components, less what measured torques explain.
+"""Evidence of the arm's momentum for a jump: its components, less the motion that measured torques explain.
 
-A spring of an elastic joint moves the momentum of that joint alone, a contact that of all of them along J^T f.
+The spring of an elastic joint changes the momentum of that joint alone, a contact that of all joints along J^T f.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from impact_aware.estimation.sample_noise import Noise, noise_of, without_spikes
 from impact_aware.estimation.unexplained_jump import UnexplainedJumps, held_up
 from impact_aware.robot import RobotModel
 
-SOME, LIKE, RATIO = 50, 0.7, 2.0
-"""Samples in which torques are held against those that gravity needs; the least cosine, and the largest ratio of both,
-with which they count as what drives the links, in sign and unit."""
+GRAVITY_SAMPLES, LEAST_COSINE, LARGEST_RATIO = 50, 0.7, 2.0
+"""Gravity consistency of the measured torques: samples compared, least cosine with the gravity torques, and largest
+ratio of both; inconsistent torques have another sign or unit, and are ignored."""
 
 FEWEST = 12
-"""Samples with torques from which their noise is known."""
+"""Samples with torques that an estimate of their noise needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Samples:
         times: (k,) Stamps, s.
         positions: (k, n) rad.
         efforts: (k, n) Measured torques, N m; NaN where there are none.
-        time_std: (k,) Standard errors of the stamps beyond what all share, s.
+        time_std: (k,) Standard errors of the stamps beyond a common one, s.
     """
 
     times: Array
@@ -42,11 +42,11 @@ class Samples:
     time_std: Array
 
     def rows(self, chosen: slice) -> Samples:
-        """Those of a slice."""
+        """Return a slice of the samples."""
         return Samples(self.times[chosen], self.positions[chosen], self.efforts[chosen], self.time_std[chosen])
 
     def followed_by(self, other: Samples) -> Samples:
-        """These and then others."""
+        """Return these samples and then others."""
         pairs = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
         return Samples(*map(np.concatenate, pairs))
 
@@ -55,7 +55,7 @@ class MomentumEvidence:
     """Looks at the positions of one arm as components of its momentum, with measured torques where there are any."""
 
     def __init__(self, robot: RobotModel) -> None:
-        """Remember the arm, of whose inertia that of the links counts."""
+        """Keep the arm; only the inertia of its links is used."""
         self._robot = robot
         self._noise: Array | None = None
 
@@ -82,12 +82,12 @@ class MomentumEvidence:
         return replace(samples, efforts=mended)
 
     def unexplained(self, samples: Samples, noise: Noise) -> UnexplainedJumps | None:
-        """What looks for jumps that torques do not explain; None without torques that hold the arm."""
+        """Detector of jumps that torques do not explain; None without torques consistent with gravity."""
         if not self.explains(samples):
             return None
-        some = slice(None, None, max(1, len(samples.times) // SOME))
+        some = slice(None, None, max(1, len(samples.times) // GRAVITY_SAMPLES))
         cosine, ratio = held_up(self._robot, samples.positions[some], samples.efforts[some])
-        if cosine < LIKE or not 1.0 / RATIO < ratio < RATIO:
+        if cosine < LEAST_COSINE or not 1.0 / LARGEST_RATIO < ratio < LARGEST_RATIO:
             return None
         jumps = UnexplainedJumps(
             self._robot, samples.times, samples.positions, samples.efforts, noise, samples.time_std
@@ -104,19 +104,19 @@ class MomentumEvidence:
         earlier: Sequence[float] = (),
         scales: Array | None = None,
     ) -> tuple[Branches, BranchModel]:
-        """What the samples tell when looked at as components of the momentum, in joints, and the model that does.
+        """Evidence of the samples as components of the momentum, converted to joints, and its model.
 
-        Its likelihoods can be compared with those of the positions alone: densities are taken per standard deviation
-        of the noise, of which components share what joints have.
+        Its likelihoods are comparable with those of the positions alone: densities are taken per standard deviation of
+        the noise, which is propagated from joints to components.
 
         Args:
-            samples: k of n joints, around an instant.
-            noise: (n,) Of the positions, rad.
+            samples: k samples of n joints, around an instant.
+            noise: (n,) Standard deviation of the positions, rad.
             response: (n, m) As `impulse_response` of `BranchModel`.
-            band: As there.
-            search: Begin and end of the time in which the instant is looked for, and where it seems to be, s.
+            band: As in `BranchModel`.
+            search: Begin and end of the search for the instant, and its first estimate, s.
             earlier: As in `BranchModel`.
-            scales: As there.
+            scales: As in `BranchModel`.
         """
         times, mixing = samples.times, momentum_mixing(self._robot, samples.positions)
         spread = np.sqrt(mixing**2 @ noise**2)
@@ -128,7 +128,7 @@ class MomentumEvidence:
             motion = explain_motion(self._robot, times, samples.positions, samples.efforts, self._noise)
             bare = BranchModel(times, whole, spread, None, None, band, earlier, scales)
             freed = BranchModel(times, motion.values, spread, None, motion.pushes, band, earlier, scales)
-            # Torques whose noise moves a link more than it rings tell less than none.
+            # Torques whose noise exceeds the oscillation of a link are left out.
             helps = freed.likeliest(search[2]) > bare.likeliest(search[2])
             values, pushes = np.where(helps, motion.values, whole), np.where(helps, motion.pushes, 0.0)
             model = BranchModel(times, values, spread, known, pushes, band, earlier, scales)
@@ -138,7 +138,7 @@ class MomentumEvidence:
 
 
 def _of_joints(branches: Branches, mixing: Array, more: float) -> Branches:
-    """What components tell, with so much larger log likelihoods, as jumps of the joints' velocities."""
+    """Convert evidence on components to the joints' velocity jumps; `more` is added to the log-likelihoods."""
     back = np.linalg.inv(mixing)
     names = ("smooth", "plain", "step", "kink", "carried", "spoilt")
     likelihoods = {name: getattr(branches, name) + more for name in names}

@@ -1,4 +1,4 @@
-"""What the object's track says about one hit: how fast it left, how it turned, restitution, momentum."""
+"""Estimates from the object's track at one hit: its velocity after, rotation, restitution and momentum."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def object_hit(
     impulse_on_arm: Array | None,
     impulse_error: Array | None = None,
 ) -> ObjectHit | str:
-    """One hit, or in words why the track does not tell.
+    """Estimate one hit, or return a sentence why the track does not show it.
 
     Args:
-        track: Of the object.
-        time: Of the impact, s.
+        track: The object's track.
+        time: Time of the impact, s.
         time_error: Its standard error, s.
-        until: When the next thing happens, s, or None.
-        estimate: What the joints show.
-        prediction: For the contact point and its normal.
-        mass: Of the object, kg, or None.
-        impulse_on_arm: (3,) As the joints' jump shows it, N s, or None.
+        until: Time of the next event, s, or None.
+        estimate: Velocities estimated from the joints.
+        prediction: Prediction with the contact point and its normal.
+        mass: Mass of the object, kg, or None.
+        impulse_on_arm: (3,) Impulse from the joints' jump, N s, or None.
         impulse_error: (3,) Its standard error.
     """
     try:

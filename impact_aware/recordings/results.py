@@ -32,7 +32,7 @@ CAUSES = (CONTACT, SECOND_CONTACT, CONTACT_LOST, "command_step", "motion_start",
 start or end of a motion; a push on an arm at rest, where nothing jumps; the oscillation that a contact has left."""
 
 CONTACTS = (CONTACT, SECOND_CONTACT)
-"""Of those, the impacts."""
+"""Causes that are impacts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +60,14 @@ class OtherEvent:
 
 @dataclass(frozen=True, eq=False)
 class CommonImpact:
-    """What the impact of several arms on one object at once does to one of them; base frame of this one.
+    """Prediction for one arm of several that hit one object at once; in the frame of its base.
 
     Attributes:
-        task: The recorded task, which says with what the arms hit and how their bases stand.
-        arms: The others.
-        velocity_after: (n,) Predicted, rad/s.
-        contact: Of its tool, all contact points together.
-        object_velocity_after: (3,) Of the object's centre, m/s.
+        task: The recorded task, with the arms' tools and the poses of their bases.
+        arms: The other arms.
+        velocity_after: (n,) Predicted velocity after, rad/s.
+        contact: Contact of its tool, all contact points together.
+        object_velocity_after: (3,) Velocity of the object's centre, m/s.
     """
 
     task: str
@@ -94,20 +94,20 @@ class AnalyzedImpact:
         contact_frame: Robot frame that touched; empty without a robot model.
         prediction: The impact map's answer to `position` and `velocity_before`, or None without a robot model or a
             normal.
-        common: Where several arms hit one object at once: what that does to this arm, in place of what `prediction`
-            says, which knows of this arm alone; else None.
+        common: Where several arms hit one object at once: the prediction for all of them, in place of `prediction`,
+            which is for this arm alone; else None.
         prediction_std: (n,) First-order spread of the predicted velocity after from the error of `velocity_before`,
             rad/s, or None.
         normal_source: One of `NORMAL_SOURCES`, or empty without a normal.
-        expected: Whether it was the impact that `predicted_jumps` of the recording announced; None when nothing in the
-            recording tells.
+        expected: Whether it was the impact that `predicted_jumps` of the recording announced; None without such
+            messages.
         label: From the label file, or None.
         ablation: One row per inertia and friction; empty without an estimate or a prediction.
-        object_hit: What the object's track says about it, or None without a track.
-        contact_check: What the jump says about the contact point, or None without an estimate or a prediction.
+        object_hit: Estimates from the object's track, or None without one.
+        contact_check: Test of the contact point against the jump, or None without an estimate or a prediction.
         live: (n,) Velocity after as the recorded live prediction has it, rad/s, or None.
-        truth: What the simulator that made the recording says of this impact, or None.
-        assumed: Inputs of the prediction that nobody gave, each with its value.
+        truth: The simulator's truth of this impact, or None.
+        assumed: Inputs of the prediction that were not given, each with its value.
         untested: Why comparing the prediction with the jump is no test of it; empty where it is one.
         cause: One of `CONTACTS`.
         evidence: What speaks for the cause, one sentence; empty when nothing was compared.

@@ -89,7 +89,7 @@ def jump_impulse(space: ContactSpace, contact: Contact, jump: Array) -> Array:
 def normal_from_jump(robot: RobotModel, q: Array, jump: Array, contact: Contact, inertia: str) -> Array | None:
     """Unit normal (3,) along the impulse that a jump shows; None when it shows none.
 
-    With friction the impulse leans away from the normal by up to atan(mu), which nothing in the jump can tell.
+    With friction the impulse leans away from the normal by up to atan(mu), which the jump does not show.
 
     Args:
         robot: The arm.

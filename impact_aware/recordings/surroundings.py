@@ -57,11 +57,11 @@ class Surroundings:
 def surroundings_of_bag(
     bag: Bag, times: Sequence[float], options: AnalysisOptions, surface: Surface | None, notes: list[str]
 ) -> Surroundings:
-    """What a recording says about impacts at the given times, s; what can't be read is added to `notes`.
+    """Read what a recording has on impacts at the given times, s; errors of reading are added to `notes`.
 
     Raises:
-        BagError: A frame is asked for, and the recording has no TF.
-        InvalidInputError: A frame that its TF does not have.
+        BagError: A frame is requested, and the recording has no TF.
+        InvalidInputError: Its TF lacks the requested frame.
     """
     if not times:
         return Surroundings(surface)
@@ -92,7 +92,7 @@ def track_beside(
 ) -> ObjectTrack | None:
     """The object's track in the frame of an arm's base; None without one.
 
-    A track that nobody asked for and that can't be read is added to `notes` instead.
+    Without an option for it, an error of reading is added to `notes`.
 
     Raises:
         ImpactAwareError: The track that an option names can't be read.

@@ -79,6 +79,6 @@ def _is_of(candidate: Candidate, seen: UnexplainedJump) -> bool:
 
 
 def _disagrees(candidate: Candidate, seen: UnexplainedJump) -> bool:
-    """Whether the two tell different instants."""
+    """Whether both differ significantly in time."""
     error = np.linalg.norm((candidate.time_std, seen.time_std, SOFT))
     return abs(candidate.strongest.time - seen.time) > APART * float(error)

@@ -17,7 +17,7 @@ LEAST_DEGREES = float(np.radians(2.0 * np.pi))
 """Positions that never come this far, rad, are likelier radians that were taken for degrees."""
 
 SHARE = 0.5
-"""Of the samples that may be implausible: readings that are spoilt are few, those in another unit are nearly all."""
+"""Share of implausible samples that is accepted: spoilt readings are few, those in another unit are nearly all."""
 
 
 LARGEST_EFFORT = 500.0

@@ -18,11 +18,11 @@ CONFIDENCE = 0.95
 """Probability of the error's interval, and share of right predictions that the test accepts."""
 
 LEAST_KNOWN = 0.5
-"""Uncertainty of the velocity after, as a share of the jump, from which on a test would accept nearly anything."""
+"""Uncertainty of the velocity after, as a share of the jump, from which on a test would accept any prediction."""
 
 
 LEAST_ERROR = 0.5
-"""Smallest standard error of a joint in the test, as a share of the root mean square over the joints: one fit tells
+"""Smallest standard error of a joint in the test, as a share of the root mean square over the joints: one fit gives
 each joint's error only to a factor of two."""
 
 
@@ -56,12 +56,12 @@ class Verdict:
         within: `YES`, `NO` or `CANNOT_TELL`: whether the prediction lies within the uncertainty of the estimate.
         distance: Root mean square over the joints of predicted minus estimated velocity in standard errors; None
             without both.
-        reason: Why it can't be told; empty for `YES` and `NO`.
+        reason: Why it can't be decided; empty for `YES` and `NO`.
         reference: `PLANT` or `ESTIMATE`; empty without either.
         error: Norm of the predicted velocity after minus the reference's, rad/s, or None.
         interval: `CONFIDENCE` interval of `error`, rad/s, or None.
         share: `error` over the norm of the reference's jump, or None where some input is not known to better than that.
-        assumed: Inputs of the prediction that nobody gave, each with its value.
+        assumed: Inputs of the prediction that were not given, each with its value.
         live_share: `share` of the prediction that was made live and recorded, from the velocity measured until then, or
             None.
     """
@@ -105,7 +105,7 @@ def verdict(
         spread: (n,) Its standard error by the velocity before, rad/s, or None.
         estimate: Velocities that the samples show, or None.
         truth: Velocities of the plant, or None.
-        assumed: Inputs of the prediction that nobody gave.
+        assumed: Inputs of the prediction that were not given.
         untested: Why the comparison is no test of the prediction; empty where it is one.
         live: (n,) Velocity after as it was predicted live, rad/s, or None.
     """

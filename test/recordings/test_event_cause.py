@@ -10,7 +10,7 @@ import pytest
 from impact_aware.estimation.branch_model import Branches
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.candidate import AGAIN, SURE, Candidate
+from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS, Candidate
 from impact_aware.recordings.command_track import CommandTrack
 from impact_aware.recordings.event_cause import find_causes
 from impact_aware.recordings.impact_finder import Find
@@ -40,7 +40,7 @@ def candidate(
         kink=100.0 + kink,
     )
     speed = np.array([[moving, 0.0], [-0.001, after]])
-    return Candidate(time, branches, speed, 5e-3, SURE)
+    return Candidate(time, branches, speed, 5e-3, JUMP_ODDS)
 
 
 def found(candidate: Candidate) -> Find:
@@ -177,7 +177,7 @@ def test_a_second_jump_just_after_a_step_of_the_command_has_to_be_as_clear_as_a_
     gain: float, step: float, moving: float, cause: str
 ) -> None:
     contact = found(candidate(1.2, kink=60.0))
-    second = found(replace(candidate(1.4, kink=gain, moving=moving), sure=AGAIN))
+    second = found(replace(candidate(1.4, kink=gain, moving=moving), threshold=SECOND_JUMP_ODDS))
     _, only = find_causes([contact, second], [], NAMES, commands(step))
     assert only.cause == cause
     if cause == "command_step":
@@ -214,7 +214,8 @@ def test_an_object_that_is_faster_than_the_tool_is_not_touched_again(
 
 
 def test_a_jump_long_after_a_contact_is_no_answer_of_the_command() -> None:
-    contact, late = found(candidate(1.2, kink=60.0)), found(replace(candidate(1.58, kink=8.0), sure=AGAIN))
+    contact = found(candidate(1.2, kink=60.0))
+    late = found(replace(candidate(1.58, kink=8.0), threshold=SECOND_JUMP_ODDS))
     _, only = find_causes([contact, late], [], NAMES, commands(1.575))
     assert only.cause == "contact"
 
@@ -235,7 +236,7 @@ def test_a_jump_has_to_be_likelier_than_all_else_that_either_view_explains() -> 
         momentum = replace(first.branches, **{"kink": 161.0, name: value})
         both = replace(first, explained=momentum)
         assert both.gain == pytest.approx(11.0) and not both.is_jump, name
-        assert replace(both, sure=AGAIN).is_jump
+        assert replace(both, threshold=SECOND_JUMP_ODDS).is_jump
         assert replace(both, explained=replace(momentum, kink=163.0)).is_jump
     # Also where the positions alone explain the motion without one.
     smooth = replace(first.branches, smooth=155.0)

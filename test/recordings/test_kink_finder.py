@@ -10,7 +10,7 @@ from impact_aware.estimation.branch_model import Branches, BranchModel
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.estimation.sample_noise import noise_of, quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.candidate import AGAIN, SURE
+from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS
 from impact_aware.recordings.kink_candidates import kink_filter
 from impact_aware.recordings.kink_finder import MOST_CANDIDATES, MOST_PER_SECOND, KinkFinder
 
@@ -78,7 +78,7 @@ def test_a_weak_jump_that_follows_another_is_found_amid_its_oscillation() -> Non
     finder.feed(ArmSamples(times, positions))
     finder.finish()
     found = sorted((each for each in finder.candidates if each.is_jump), key=lambda each: each.branches.time)
-    assert [candidate.sure for candidate in found] == [SURE, AGAIN]
+    assert [candidate.threshold for candidate in found] == [JUMP_ODDS, SECOND_JUMP_ODDS]
     assert [candidate.branches.time for candidate in found] == pytest.approx([HIT, second], abs=4e-3)
 
 
@@ -157,7 +157,7 @@ def test_an_earlier_jump_that_is_known_may_have_any_size_and_its_contact_some_le
 
     hit_again = moved + later * np.maximum(times - HIT, 0.0)[:, None]
     branches = told(hit_again, [earlier])
-    assert branches.kink - max(branches.smooth, branches.step) > AGAIN
+    assert branches.kink - max(branches.smooth, branches.step) > SECOND_JUMP_ODDS
     assert branches.time == pytest.approx(HIT, abs=2e-3)
     np.testing.assert_allclose(branches.jump, later, atol=0.06)
     alone = told(moved, [earlier])

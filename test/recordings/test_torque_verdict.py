@@ -13,7 +13,7 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import Branches
 from impact_aware.estimation.unexplained_jump import UnexplainedJump, UnexplainedJumps
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.candidate import SURE, Candidate
+from impact_aware.recordings.candidate import JUMP_ODDS, Candidate
 from impact_aware.recordings.event_cause import find_causes
 from impact_aware.recordings.impact_finder import ImpactFinder
 from impact_aware.recordings.results import CONTACTS
@@ -93,7 +93,7 @@ def judged_at(time: float, *, jumps: bool) -> Candidate:
     jump = np.array([0.5, 0.2])
     likelihood, step = (40.0, 0.0) if jumps else (-5.0, 6.0)
     branches = Branches(time, 1e-3, jump, 0.02 * jump, 0.0, 0.0, step, time, likelihood, -20.0)
-    return Candidate(time, branches, np.zeros((2, 2)), 5e-3, SURE)
+    return Candidate(time, branches, np.zeros((2, 2)), 5e-3, JUMP_ODDS)
 
 
 def verdict(left: dict[float, tuple[float, float]], *found: Candidate) -> list[tuple[float, bool]]:
