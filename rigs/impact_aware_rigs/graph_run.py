@@ -37,7 +37,7 @@ class GraphRun:
 
         Args:
             on_line: Called with each line that a listener prints.
-            domain: ROS domain; one that nobody uses when None.
+            domain: ROS domain; an unused one when None.
         """
         self._on_line, self._domain = on_line, domain
         self._stack = contextlib.ExitStack()
@@ -114,7 +114,7 @@ class GraphRun:
         return "; ".join(f"{name}: {process.last_lines(1)}" for name, process in self.processes.items())[:400]
 
     def where_killed(self) -> str:
-        """Of each node that had to be killed, the end of its log in one line: it was asked there where it hung."""
+        """End of the log of each node that had to be killed, in one line, with the stack where it hung."""
         processes = {own.spec.full_name: own for own in (*self.processes.values(), *self._replaced)}
         return "; ".join(f"{name}: {' | '.join(processes[name].last_lines(8).splitlines())}" for name in self.killed)
 

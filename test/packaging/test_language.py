@@ -86,10 +86,6 @@ def test_no_private_words_in_what_programs_show() -> None:
     assert not found, found
 
 
-NOT_YET = ("rigs",)
-"""Folders whose docstrings and comments still have such words."""
-
-
 def notes_of(path: Path) -> Iterator[str]:
     """Docstrings and comments of a file; a docstring that begins as if another line stood above it is marked."""
     text = path.read_text(encoding="utf-8")
@@ -103,9 +99,8 @@ def notes_of(path: Path) -> Iterator[str]:
 
 
 def test_no_private_words_in_docstrings_and_comments() -> None:
-    folders = tuple(f"{ROOT / folder}/" for folder in NOT_YET)
     files = [*SHOWN, *ROOT.glob("environment/*.py"), ROOT / "setup.py"]
-    texts = {path: "\n".join(notes_of(path)) for path in files if not str(path).startswith(folders)}
+    texts = {path: "\n".join(notes_of(path)) for path in files}
     found = {str(path.relative_to(ROOT)): words for path, text in texts.items() if (words := private_in(text))}
     assert not found, found
 

@@ -1,4 +1,4 @@
-"""What a trial is judged by: limits of torque and of its rate, the time to rest, and a held object."""
+"""Checks of a trial: limits of torque and of its rate, the time to rest, and a held object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control import Mode
-from impact_aware_rigs.faults.judge import REST_SPEED, CommandJudge, ObjectWatch, RestWatch
+from impact_aware_rigs.faults.checks import REST_SPEED, CommandCheck, ObjectWatch, RestWatch
 
 
 def arm(effort, rate):
@@ -18,49 +18,49 @@ def arm(effort, rate):
 
 
 @pytest.fixture
-def judge():
+def check():
     """Two arms; limits of 10 and 20 N m, then 40; rates such that a cycle of 1 ms may change 1, 0.5 and 2 N m."""
-    return CommandJudge(SimpleNamespace(robots=[arm([10.0, 20.0], [1000.0, 500.0]), arm([40.0], [2000.0])]))
+    return CommandCheck(SimpleNamespace(robots=[arm([10.0, 20.0], [1000.0, 500.0]), arm([40.0], [2000.0])]))
 
 
-def test_shares_are_of_each_joints_own_limit(judge):
-    judge.take(np.array([-5.0, 4.0, 4.0]), np.array([-5.0, 4.0, 4.0]), 0.0)
-    assert (judge.effort_share, judge.rate_share) == (0.5, 0.0)
-    judge.take(np.array([-4.5, 4.4, 5.0]), np.array([-4.5, 4.4, 5.0]), 0.001)
+def test_shares_are_of_each_joints_own_limit(check):
+    check.take(np.array([-5.0, 4.0, 4.0]), np.array([-5.0, 4.0, 4.0]), 0.0)
+    assert (check.effort_share, check.rate_share) == (0.5, 0.0)
+    check.take(np.array([-4.5, 4.4, 5.0]), np.array([-4.5, 4.4, 5.0]), 0.001)
     # Changes of 0.5 of 1, 0.4 of 0.5 and 1 of 2.
-    assert (judge.effort_share, judge.rate_share) == pytest.approx((0.5, 0.8))
-    judge.take(np.array([-4.5, 4.4, 5.0]), np.array([-4.5, 4.4, 5.0]), 0.002)
-    assert judge.rate_share == pytest.approx(0.8)
-    assert judge.failures == []
+    assert (check.effort_share, check.rate_share) == pytest.approx((0.5, 0.8))
+    check.take(np.array([-4.5, 4.4, 5.0]), np.array([-4.5, 4.4, 5.0]), 0.002)
+    assert check.rate_share == pytest.approx(0.8)
+    assert check.failures == []
 
 
 @pytest.mark.parametrize("limit", [[10.0, 0.0, 0.0], [0.0, -20.0, 0.0], [0.0, 0.0, 40.0]])
-def test_a_torque_at_its_limit_is_allowed_and_one_beyond_it_is_not(judge, limit):
-    judge.take(np.array(limit), np.array(limit), 0.0)
-    assert judge.failures == []
-    judge.forget()
-    judge.take(1.001 * np.array(limit), 1.001 * np.array(limit), 0.25)
-    assert judge.failures == ["a command over its limit at 0.250 s"]
+def test_a_torque_at_its_limit_is_allowed_and_one_beyond_it_is_not(check, limit):
+    check.take(np.array(limit), np.array(limit), 0.0)
+    assert check.failures == []
+    check.forget()
+    check.take(1.001 * np.array(limit), 1.001 * np.array(limit), 0.25)
+    assert check.failures == ["a command over its limit at 0.250 s"]
 
 
 @pytest.mark.parametrize(("joint", "step"), [(0, 1.0), (1, -0.5), (2, 2.0)])
-def test_a_change_at_its_limit_is_allowed_and_one_beyond_it_is_not(judge, joint, step):
+def test_a_change_at_its_limit_is_allowed_and_one_beyond_it_is_not(check, joint, step):
     change = np.zeros(3)
     change[joint] = step
-    judge.take(np.zeros(3), np.zeros(3), 0.0)
-    judge.take(change, change, 0.001)
-    assert judge.failures == []
-    judge.take(2.01 * change, 2.01 * change, 0.002)
-    assert judge.failures == ["a command over its limit at 0.002 s"]
+    check.take(np.zeros(3), np.zeros(3), 0.0)
+    check.take(change, change, 0.001)
+    assert check.failures == []
+    check.take(2.01 * change, 2.01 * change, 0.002)
+    assert check.failures == ["a command over its limit at 0.002 s"]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_command_that_is_not_finite_fails_and_is_no_reference_for_the_next(judge, bad):
-    judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0]), 0.0)
-    judge.take(np.array([1.0, bad, 1.0]), np.array([1.0, bad, 1.0]), 0.5)
-    judge.take(np.array([1.5, 1.0, 1.0]), np.array([1.5, 1.0, 1.0]), 0.501)
-    assert judge.failures == ["a command that is not finite at 0.500 s"]
-    assert judge.rate_share == pytest.approx(0.5)
+def test_a_command_that_is_not_finite_fails_and_is_no_reference_for_the_next(check, bad):
+    check.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0]), 0.0)
+    check.take(np.array([1.0, bad, 1.0]), np.array([1.0, bad, 1.0]), 0.5)
+    check.take(np.array([1.5, 1.0, 1.0]), np.array([1.5, 1.0, 1.0]), 0.501)
+    assert check.failures == ["a command that is not finite at 0.500 s"]
+    assert check.rate_share == pytest.approx(0.5)
 
 
 STILL, MOVING = np.array([0.0, -0.9 * REST_SPEED]), np.array([0.0, -1.1 * REST_SPEED])
@@ -132,10 +132,10 @@ def test_one_that_a_palm_does_not_touch_or_that_stands_is_not_held(touching, hei
     assert math.isnan(watch.fell)
 
 
-def test_the_whole_torque_has_its_limit_too_and_no_rate(judge):
-    judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, -19.0, 1.0]), 0.0)
+def test_the_whole_torque_has_its_limit_too_and_no_rate(check):
+    check.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, -19.0, 1.0]), 0.0)
     # The gravity torque that an arm adds itself may change at once.
-    judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 19.0, 1.0]), 0.001)
-    assert (judge.effort_share, judge.failures) == (pytest.approx(0.95), [])
-    judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, -41.0]), 0.002)
-    assert judge.failures == ["a command over its limit at 0.002 s"]
+    check.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 19.0, 1.0]), 0.001)
+    assert (check.effort_share, check.failures) == (pytest.approx(0.95), [])
+    check.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, -41.0]), 0.002)
+    assert check.failures == ["a command over its limit at 0.002 s"]

@@ -1,4 +1,4 @@
-"""Faults in process: the trials judge what they must, and the controller takes a sample of them well."""
+"""Faults in process: the trials check what they must, and the controller takes a sample of them well."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from impact_aware.simulation.sensors import JointReading
 from impact_aware_rigs.faults import held_trial
 from impact_aware_rigs.faults.bench import PERFECT, FaultBench, draw_world, loaded
 from impact_aware_rigs.faults.campaign import plan
+from impact_aware_rigs.faults.checks import CommandCheck
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, MODES, Extent, Trial
 from impact_aware_rigs.faults.hardware import EffortHardware, LawHardware
 from impact_aware_rigs.faults.held_trial import HeldTrial
-from impact_aware_rigs.faults.judge import CommandJudge
 from impact_aware_rigs.faults.model_trial import ModelTrial
 from impact_aware_rigs.faults.trial import run_trial
 
@@ -133,8 +133,8 @@ def test_laws_end_as_they_must_too(bench, fault, mode, seed, reason):
 @pytest.mark.parametrize("last", ["law", "torque"])
 def test_a_controller_that_is_gone_leaves_an_arm_damped_only_with_laws(bench, last):
     kinds = {"law": LawHardware, "torque": EffortHardware}
-    judge = CommandJudge(bench)
-    hardware = kinds[last](bench, judge, lambda arm: False, 1.0)
+    check = CommandCheck(bench)
+    hardware = kinds[last](bench, check, lambda arm: False, 1.0)
     session = ControlSession(bench.robots, field=bench.field, bases=bench.bases, send=None)
     session.activate()
     q, dq = bench.start, np.linspace(0.2, -0.3, 7)
@@ -153,7 +153,7 @@ def test_a_controller_that_is_gone_leaves_an_arm_damped_only_with_laws(bench, la
     else:
         helped = torque - robot.bias(q, dq) + 10.0 * robot.mass_matrix(q) @ dq
         assert dq @ helped < 0.0 and np.abs(helped).max() <= HOLD_TORQUE + 1e-9
-    assert judge.failures == []
+    assert check.failures == []
 
 
 # Seeds by the worlds that they bring: 12 perfect, 13 noisy, 14 flexible.

@@ -132,7 +132,7 @@ def test_the_plant_gets_its_answer_when_everybody_has_answered(relay):
     for name in "ab":
         answer(relay, name, 0.5)
     relay.begin(stamp(1.0))
-    relay.asked(stamp(1.0))
+    relay.passed_on(stamp(1.0))
     answer(relay, "a", 1.0)
     assert relay.told == []
     answer(relay, "b", 1.0)
@@ -143,13 +143,13 @@ def test_who_does_not_answer_is_waited_for_once_and_counts_again_when_it_answers
     for name in "ab":
         answer(relay, name, 0.5)
     relay.begin(stamp(1.0))
-    relay.asked(stamp(1.0))
+    relay.passed_on(stamp(1.0))
     answer(relay, "a", 1.0)
     relay.clock.now += 1.5 * PATIENCE
     relay._finish()
     assert (relay.told, relay.absent) == ([1.0], {"b"})
     relay.begin(stamp(1.001))
-    relay.asked(stamp(1.001))
+    relay.passed_on(stamp(1.001))
     answer(relay, "a", 1.001)
     assert relay.told == [1.0]
     relay.clock.now += 1.5 * PACE

@@ -125,7 +125,7 @@ def make_recording(
     types = store.types
     joints, n = robot.joint_names, robot.n
     stamp = types["builtin_interfaces/msg/Time"](0, 0)
-    # Figures that can be found again among the bytes tell where stamp and arrays are.
+    # Recognizable numbers locate stamp and arrays among the bytes.
     marks = np.arange(1.0, 3 * n + 1).reshape(3, n) * np.pi
     header = types["std_msgs/msg/Header"](stamp, "")
     template = bytes(store.serialize_cdr(types[_TYPE](header, list(joints), *marks), _TYPE))

@@ -38,8 +38,8 @@ FOUND_WITHIN = 0.02
 SPEED_THAT_MATTERS = 0.1
 """Tool speed above which no impact may be missed, m/s."""
 
-JUDGED = 100
-"""Impacts that are asked twice whether they were the planned ones."""
+TESTED_TWICE = 100
+"""Impacts that are tested with their own and with another planned normal."""
 
 Factory = Callable[[DetectionTrial], ImpactDetector]
 
@@ -200,13 +200,13 @@ def microseconds_per_sample(detector: ImpactDetector, recording: DetectionTrial,
 def score_expectation(
     robot: RobotModel, trials: Iterable[DetectionTrial], noise: MeasurementNoise, seed: int
 ) -> dict[str, Any]:
-    """Ask of every impact whether it was the planned one: once with its own normal planned, once with another.
+    """Test whether each impact is the planned one: once with its own normal planned, once with another.
 
-    The other normal is a random one, 53 degrees or more away from the true, against which the tool moves. The friction
-    coefficient that is assumed, 0.3, is not the true one.
+    The other normal is random, at least 53 degrees from the true one, and the tool moves against it. The assumed
+    friction coefficient, 0.3, differs from the true one.
 
     Returns:
-        Number of hits, how many were judged right, and the time from first contact to the verdict.
+        Number of hits, number of right verdicts, and the time from first contact to the verdict.
     """
     rng = np.random.default_rng(seed)
     source: dict[str, Any] = {"encoder_resolution": noise.encoder_resolution, "position_noise": noise.position}
@@ -218,7 +218,7 @@ def score_expectation(
         measured = trial.measured(noise, index)
         for planned in (True, False):
             hits += 1
-            verdict = _judge(robot, measured, planned, source, rng)
+            verdict = _verdict(robot, measured, planned, source, rng)
             if verdict is None:
                 silent += 1
                 continue
@@ -233,7 +233,7 @@ def score_expectation(
     }
 
 
-def _judge(
+def _verdict(
     robot: RobotModel, trial: DetectionTrial, planned: bool, source: dict[str, Any], rng: np.random.Generator
 ) -> Verdict | None:
     """Detect the first impact, predict it with the planned normal, and return the verdict."""
@@ -290,7 +290,7 @@ def run_benchmark(
     plants = ("rigid_box", "flexible", "rigid_table", "flexible")
     trials = [simulate_trial(robot, plants[index % 4], seed + index) for index in numbers]
     counts = score_impacts(scores, factories, trials, noise)
-    expectation = score_expectation(robot, trials[:JUDGED], noise, seed)
+    expectation = score_expectation(robot, trials[:TESTED_TWICE], noise, seed)
     chunks = free_motion(robot, 3600.0 * free_hours, seed)
     minutes = tqdm(chunks, desc="free motion", unit="min", total=math.ceil(60.0 * free_hours), disable=quiet)
     score_free_motion(scores, factories, minutes, noise)

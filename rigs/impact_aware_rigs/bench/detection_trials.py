@@ -130,7 +130,7 @@ class Swing:
 
 @dataclass(frozen=True, eq=False)
 class _Hit:
-    """What is drawn for one impact: m/s, rad, kg, and unit vectors in the base frame."""
+    """Random parameters of one impact: m/s, rad, kg, and unit vectors in the base frame."""
 
     robot: RobotModel
     plant: str
@@ -144,12 +144,12 @@ class _Hit:
 
     @property
     def velocity(self) -> Array:
-        """Of the tool (3,), m/s."""
+        """Velocity of the tool (3,), m/s."""
         return self.speed * (np.sin(self.angle) * self.tangent - np.cos(self.angle) * self.normal)
 
     @property
     def travel(self) -> Array:
-        """Of the tool from its start to the contact (3,), m."""
+        """Displacement of the tool from its start to the contact (3,), m."""
         return self.velocity * (0.5 * RAMP + CRUISE)
 
     def trial(self, columns: Sequence[Array], impact_times: Sequence[float], jump: Array) -> DetectionTrial:

@@ -119,7 +119,7 @@ def lab_impacts(job: tuple[int, str, bool]) -> dict[int, KnownImpact]:
 
 
 def demo_impact(bag_path: Path) -> KnownImpact:
-    """Impact of a demo's bag, whose plant says what came after it."""
+    """Impact of a demo's bag, with the plant's true velocities."""
     with Bag(bag_path) as bag:
         truth = next(message for _, message in bag.messages(TRUTH))
         states = [message for _, message in bag.messages("joint_states")]

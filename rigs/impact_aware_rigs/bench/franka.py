@@ -110,7 +110,7 @@ def law_times(states: int) -> dict[str, Any]:
 
 
 def analysis(found: Any) -> dict[str, float]:
-    """Of the impact that `analyze` finds nearest to the contact: its time, and its prediction with two inertias.
+    """Time of the impact that `analyze` finds nearest to the contact, and its prediction with two inertias.
 
     `prediction_error` is a share of the joint velocities' jump: with the profile's apparent motor inertia, and, as
     `prediction_error_known`, with that of the simulated joints.

@@ -212,9 +212,9 @@ def strike(fault: Fault, number: int = 4) -> dict[str, Any]:
 
 
 def figures(before: Array, rows: Array, begin: float, fault: Fault) -> dict[str, Any]:
-    """Of logs of the arm (k, 16): largest torque and torque rate of both, speeds, and when the arm was at rest.
+    """Largest torque and torque rate, speeds, and time of rest, from logs of the arm (k, 16) before and after a fault.
 
-    The first of `rows` is the last one before the fault, which struck at `begin`, s.
+    The first of `rows` is the last one before the fault, which begins at `begin`, s.
     """
     limits = RobotModel.from_profile("fr3").limits
     whole = np.vstack((before, rows[1:]))

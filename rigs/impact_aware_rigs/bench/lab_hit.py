@@ -52,7 +52,7 @@ GRAVITY = 9.81
 """m/s^2."""
 
 _LIMIT = 20.0
-"""Largest acceleration that the controller asks of a joint, rad/s^2."""
+"""Largest acceleration that the controller commands, rad/s^2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class TrueHit:
         positions: (k, n) Of the links, rad.
         velocities: (k, n) Of the links, rad/s.
         efforts: (k, n) What link-side torque sensors show, N m.
-        commands: (k, n) Link-side torques asked for, N m.
+        commands: (k, n) Commanded link-side torques, N m.
         rigid_velocities: (k, n) Of the arm without oscillation, rad/s.
         object_positions: (k, 3) Centre of the box, base frame, m.
         object_rotations: (k, 3, 3) Its axes, base frame.

@@ -15,7 +15,7 @@ from impact_aware.arrays import Array
 from impact_aware_rigs.bench.lab_hit import CYCLE, TrueHit
 
 RATES = (100, 200, 500, 1000)
-"""Of the recorders, Hz."""
+"""Rates of the recorders, Hz."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class LabRecording:
         velocities: (k, n) rad/s, or None.
         velocity_delay: By which they lag, s.
         efforts: (k, n) N m, or None.
-        commands: (k, n) The torques asked for last, N m, or None.
+        commands: (k, n) Last commanded torques, N m, or None.
         object_times: (m,) Stamps of the object's track, s, or None without one.
         object_positions: (m, 3) Its centre, base frame, m.
         object_quaternions: (m, 4) Its attitude, base frame, x, y, z, w.

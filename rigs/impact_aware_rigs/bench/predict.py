@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
             method: figures
             | {
                 "ratio_to_baseline": figures["wall_microseconds"] / each,
-                # What it would be if nobody else used the processors.
+                # The ratio on an idle machine.
                 "ratio_of_processor_time": figures["processor_microseconds"] / threads / each,
             }
             for method, figures in batch.items()

@@ -15,18 +15,18 @@ START_TIMEOUT = 60.0
 """Longest time until the first answer comes, s."""
 
 TICK = 0.5
-"""Wall time between two looks at the processes, s: whoever measures must not be what disturbs."""
+"""Wall time between two checks of the processes, s: the measurement must not disturb them."""
 
 PATIENCE = {"state_timeout": 1.0, "state_age_limit": 0.5}
-"""Of the controller in a benchmark, s: a machine that stalls shall show in the figures, not end the run."""
+"""Timeouts of the controller in a benchmark, s: a stall of the machine shall show in the figures, not end the run."""
 
 
 class BenchmarkFailedError(ImpactAwareError):
-    """The nodes did not run as the benchmark needs them; the message says what happened."""
+    """The nodes did not run as the benchmark requires; the message has the reason."""
 
 
 def patient(nodes: Iterable[NodeSpec], rate: float) -> tuple[NodeSpec, ...]:
-    """The same nodes, with a controller for states at this rate, Hz, that waits longer for one than it should."""
+    """Set the controller's period for states at this rate, Hz, and extend its timeouts to `PATIENCE`."""
     own = {**PATIENCE, "period": 1.0 / rate}
     return tuple(
         replace(spec, parameters={**spec.parameters, **own}) if spec.name == "rs_controller" else spec for spec in nodes

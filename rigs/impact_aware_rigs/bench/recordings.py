@@ -28,22 +28,22 @@ from impact_aware_rigs.bench.lab_recording import RATES, LabRecording, record
 from impact_aware_rigs.bench.lab_stream import as_streamed
 
 SMALLEST_JUMP = 0.15
-"""Of the fastest joint, rad/s: contacts below may be found or not."""
+"""Jump of the fastest joint, rad/s, below which a contact may be detected or missed."""
 
 TOUCH = 0.02
-"""Jump of the fastest joint, rad/s, from which a find at a contact is no false one."""
+"""Jump of the fastest joint, rad/s, from which a detection at a contact is no false one."""
 
 APART, SHARE = 0.030, 0.5
 """A contact counts when it is this long after the one before, s, and has this share of its jump."""
 
 NEAR = 0.020
-"""A find belongs to what truly happened within this time, or one and a half periods where they are longer, s."""
+"""Time within which a detection is matched with a true event, s; at least one and a half periods."""
 
 TOO_EARLY = 0.5
-"""Of the time within which a find belongs to what happened: a find that is earlier than it by more cannot show it."""
+"""Share of the matching time by which a detection may precede its event."""
 
 LAST = 5
-"""Samples that follow a contact which counts: with less, nothing tells its jump from their noise."""
+"""Least number of samples after a contact that counts: with fewer, noise hides its jump."""
 
 SWING = 0.005
 """Velocity of the joints' oscillation that makes `ringing` a true cause, rad/s."""
@@ -121,7 +121,7 @@ def _sum(scores: Sequence[RecordingScore]) -> RecordingScore:
 
 
 def analysis_of(recording: LabRecording, options: AnalysisOptions) -> Analysis:
-    """What the analysis says of one recording, written as a laboratory would."""
+    """Write one recording as a laboratory would, and analyze it."""
     with TemporaryDirectory() as folder:
         return analyze([recording.write(Path(folder), "recording")], options)
 
@@ -251,7 +251,7 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
                 # After touches too small to be seen for sure, it may as well be the first.
                 allowed.add("contact")
             if follows and _size(contact) < SMALLEST_JUMP:
-                # Too small to be told from the oscillation for sure.
+                # Too small to be distinguished from the oscillation.
                 allowed |= {"ringing", "contact_lost"}
         if any(abs(time - lost) <= near for lost in (contact.lost, *contact.losses)):
             allowed.add("contact_lost")

@@ -19,7 +19,7 @@ _PACKAGE = "controller_manager_msgs"
 
 
 class ControllerNode(Node):
-    """Writes torques to `hardware_commands` at every update; a subclass says which, and its state."""
+    """Writes torques to `hardware_commands` at every update; a subclass gives them, and its state."""
 
     def begin(self, joints: int, update_rate: float | None) -> None:
         """Begin with updates at a rate, Hz; where it is None the subclass calls `update`."""

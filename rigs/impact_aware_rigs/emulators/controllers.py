@@ -1,4 +1,4 @@
-"""Emulators of ros2_control's and lbr_fri_ros2_stack's controllers, without ROS, for whoever has neither.
+"""Emulators of ros2_control's and lbr_fri_ros2_stack's controllers, without ROS, where neither is installed.
 
 `ForwardCommandController` does what `forward_controllers_base.cpp` of ros2_controllers does (4.42.1 for Jazzy, 5.17.0
 for Kilted and 6.9.0 were read and do the same here), as far as commands are concerned:
@@ -30,7 +30,7 @@ ros2_control 4.46.0 (Jazzy) and 6.8.0 (Rolling) do, as far as deactivating goes:
 - one that is not active can't be deactivated: a strict switch is refused as a whole, with nothing switched, a
   best-effort one leaves it out;
 - when nothing is left to switch, the answer is ok;
-- activating asks for the state `inactive`, by the same rules.
+- activating requires the state `inactive`, by the same rules.
 
 `set_hardware_component_state_srv_cb` and `set_component_state` of resource_manager.cpp, likewise: the component's own
 state counts, whatever controllers use it; of one that does not exist the answer is not ok, and has no state.
@@ -51,7 +51,7 @@ LATE = 5
 """Least number of updates that a held torque is reported from: one or two are the way through DDS."""
 
 JOINTS = 7
-"""Of an LBR."""
+"""Joints of an LBR."""
 
 PID_P = 0.1
 """`pid_p` of lbr_system_config.yaml."""
@@ -60,7 +60,7 @@ BEST_EFFORT, STRICT = 1, 2
 """Values of `strictness` in controller_manager_msgs/srv/SwitchController."""
 
 NOTHING_TO_DO = "After checking the controllers, no controllers need to be activated or deactivated."
-"""Of both sources, with ok."""
+"""Message of a successful answer, in both sources."""
 
 
 class CommandRecord:
@@ -254,7 +254,7 @@ class ControllerManager:
         return own.state == state, own.state
 
     def _known(self, names: Sequence[str], action: str, strict: bool) -> tuple[list[str], str]:
-        """Those of the names that are controllers, and why the switch is refused."""
+        """Names of existing controllers, and why the switch is refused."""
         found: list[str] = []
         refusal = ""
         for name in names:

@@ -2,7 +2,7 @@
 
 Named as the controller it stands for, such as `effort_controller`, it listens to `~/commands` and passes them on to
 `hardware_commands` at the update rate. It begins once the hardware listens: before, no controller manager activates one
-either. docs/hardware.md says what it is good for.
+either. docs/hardware.md has its purpose.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ForwardCommandControllerNode(ControllerNode):
         self.diagnostics.report()
 
     def take_commands(self) -> None:
-        """Take commands, now that there is somebody to whom they go on."""
+        """Take commands, once the hardware subscribes to them."""
         self._begun = True
         self.controller.switch(True)
         # Deep, so that two commands between two updates are both seen, though only the last one is written.

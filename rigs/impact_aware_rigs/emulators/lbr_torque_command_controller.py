@@ -1,7 +1,7 @@
 """Node `lbr_torque_command_controller`: an emulator of lbr_fri_ros2_stack's, between `kuka_fri_relay` and `sim_robot`.
 
 It listens to `command/torque` and passes the torques on to `hardware_commands` at the update rate, while its hardware
-component is active; it is the controller manager of both, too. docs/hardware.md says what it is good for.
+component is active; it is the controller manager of both, too. docs/hardware.md has its purpose.
 """
 
 from __future__ import annotations

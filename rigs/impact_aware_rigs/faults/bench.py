@@ -19,7 +19,7 @@ from impact_aware.task import base_placement, load_task, make_field, start_postu
 from impact_aware.task.arms import robots_of_task
 
 STIFFNESS = (5e3, 2e4)
-"""Of flexible joints, N m/rad: about the 1e4 of Rey Arias 2024, section III."""
+"""Stiffness of flexible joints, N m/rad: about the 1e4 of Rey Arias 2024, section III."""
 
 PAYLOAD = (-0.15, 0.5)
 """Mass at the tool that the controller does not know of, kg: less than the tool's own, or a forgotten load."""

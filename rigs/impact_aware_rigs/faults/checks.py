@@ -1,4 +1,4 @@
-"""What a trial is judged by, outside the controller: its commands by the robots' limits, its end by the plant."""
+"""Checks of a trial outside the controller: its commands against the robots' limits, its end by the plant."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ CYCLE = 0.001
 """Control period, s."""
 
 REST_SPEED = 0.02
-"""Every joint below it is at rest, rad/s."""
+"""Speed below which a joint is at rest, rad/s."""
 
 REST_WITHIN = 1.0
-"""From the begin of the safe mode to rest, s."""
+"""Longest time from the begin of the safe mode to rest, s."""
 
 ROUNDING = 1e-6
-"""Of a command at its limit, as a share of it."""
+"""Rounding error of a command at its limit, as a share of the limit."""
 
 
-class CommandJudge:
-    """No command outside the envelope, ever; judged by nothing but the robots' own limits.
+class CommandCheck:
+    """Check that no command ever exceeds the robots' own limits.
 
     Attributes:
-        effort_share: Largest command over its limit.
-        rate_share: Largest change of a command over its limit.
-        failures: What was not as it must be, in words.
+        effort_share: Largest ratio of a command to its limit.
+        rate_share: Largest ratio of a command's change to its limit.
+        failures: Violations, one sentence each.
     """
 
     def __init__(self, bench: FaultBench) -> None:
@@ -42,16 +42,16 @@ class CommandJudge:
         self.failures: list[str] = []
 
     def forget(self) -> None:
-        """The next command comes from somebody else."""
+        """Forget the last command: the next one comes from another controller."""
         self._last = None
 
     def take(self, effort: Array, whole: Array, elapsed: float) -> None:
-        """Judge a command, `elapsed` s after the start.
+        """Check a command.
 
         Args:
-            effort: (n,) As it was sent, N m.
-            whole: (n,) The same with the gravity torque that the arms add, N m.
-            elapsed: s.
+            effort: (n,) The command as sent, N m.
+            whole: (n,) The command with the gravity torque that the arms add, N m.
+            elapsed: Time since the start, s.
         """
         if not (np.isfinite(effort).all() and np.isfinite(whole).all()):
             self.failures.append(f"a command that is not finite at {elapsed:.3f} s")
@@ -66,15 +66,15 @@ class CommandJudge:
 
 
 class ObjectWatch:
-    """What becomes of an object that is held between two palms when the safe mode begins.
+    """Measures how far an object falls that two palms hold when the safe mode begins.
 
     Attributes:
-        held: Whether it was: every palm touched it and it was off its table.
-        fell: How far it came down until the end, m; NaN when it was not held.
+        held: Whether it was held: every palm touched it and it was off its table.
+        fell: Its descent until the end, m; NaN when it was not held.
     """
 
     def __init__(self, plant: MujocoPlant) -> None:
-        """Look at where it stands."""
+        """Measure the object's initial height."""
         self._plant = plant
         self._bottom = float(plant.state.object_placement.translation[2])
         self._height = math.nan
@@ -82,34 +82,34 @@ class ObjectWatch:
         self.fell = math.nan
 
     def safe_mode_begins(self) -> None:
-        """Note whether the object is held, and where."""
+        """Record whether the object is held, and its height."""
         touched = {arm for arm, partner in self._plant.touching if partner == "object"}
         self._height = float(self._plant.state.object_placement.translation[2])
         several = len(self._plant.robots) > 1
         self.held = several and touched == set(self._plant.robots) and self._height > self._bottom + 0.002
 
     def end(self) -> None:
-        """The trial is over."""
+        """Measure the descent at the end of the trial."""
         if self.held:
             self.fell = self._height - float(self._plant.state.object_placement.translation[2])
 
 
 class RestWatch:
-    """Since when the safe mode lasts and the arms are at rest.
+    """Measures when the safe mode begins and when the arms come to rest.
 
     Attributes:
-        safe_since: s; NaN before.
-        rest_since: s; NaN in motion.
+        safe_since: Begin of the safe mode, s; NaN before it.
+        rest_since: Begin of the rest, s; NaN in motion.
     """
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """Start before the safe mode."""
         self.safe_since = self.rest_since = math.nan
 
     def look(self, now: float, speeds: Array, mode: Mode, *, still: bool) -> bool:
         """Take the true joint speeds (n,), rad/s; returns whether the safe mode begins now.
 
-        `still` says whether rest is meant to last: nothing is about to move the arms.
+        Rest counts only while `still` is true: nothing is about to move the arms.
         """
         begins = mode is Mode.SAFE and math.isnan(self.safe_since)
         if begins:
@@ -122,5 +122,5 @@ class RestWatch:
 
     @property
     def rest_time(self) -> float:
-        """From the begin of the safe mode to rest, s; NaN without either."""
+        """Time from the begin of the safe mode to rest, s; NaN without either."""
         return self.rest_since - self.safe_since

@@ -74,7 +74,7 @@ def _when_long(limit: float, *reasons: SafeReason | None) -> Outcomes:
 
 
 def _unpaired(together: Outcomes) -> Outcomes:
-    """What one arm has alone leaves no pairs of states while it lasts: a gap, judged by its length."""
+    """Outcomes of a fault that on one of several arms leaves no pairs of states: there those of a gap as long."""
     gap = _when_long(GAP, STALE)
     return lambda severity, duration, extent: (gap if extent.apart else together)(severity, duration, extent)
 

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what is asked for; the exit status is 1 when something was not as it must be."""
+    """Run the requested faults; the exit status is 1 when a requirement was violated."""
     if args.list:
         return _list_classes(as_json=args.json)
     if args.fuzz is not None:

@@ -5,8 +5,8 @@ sim_robot <- hardware_commands <- forward_command_controller <- effort_controlle
 
 Everything runs in lockstep. A plant that keeps wall time at 1 kHz beside six Python processes goes to the safe mode on
 two busy cores before any fault begins, as its commands come late. In lockstep the plant's time stands still instead,
-and what is asked of the suite is asked in that time: `rs_controller` follows the plant's clock (`use_sim_time`), so
-that the age of a state is judged by the 20 ms that a robot would have. The fault injector is the plant's only partner.
+and requirements hold in that time: `rs_controller` follows the plant's clock (`use_sim_time`), so that the limit of a
+state's age is the 20 ms of a real robot. The fault injector is the plant's only partner.
 It waits for the nodes that got a usable state, gives up on one that was killed or stalled after 1.2 s of wall time, and
 lets the plant go on without it at 24 ms of wall time per cycle; so it does when it passes nothing on. What the nodes
 count in wall time is scaled by that: a state_timeout of 2.4 s is the usual 0.1 s of the plant's time. No figure of wall
@@ -59,19 +59,19 @@ REST_WITHIN = 1.0
 """From the begin of the safe mode on, s of the plant's time."""
 
 STATE_TIMEOUT = 2.4
-"""Of rs_controller, s of wall time: 0.1 s of the plant's at the pace of the fault injector."""
+"""Timeout of rs_controller, s of wall time: 0.1 s of the plant's at the pace of the fault injector."""
 
 WATCHED = {"command_timeout": 1.68, "repeat_timeout": 0.0}
-"""Of command_watchdog, s of wall time; the plant stands still now and then, and so do commands."""
+"""Timeouts of command_watchdog, s of wall time; the plant stands still now and then, and so do commands."""
 
 RELAYED = {"command_timeout": 1.44, "state_timeout": 1.8, "period": 0.001}
-"""Of kuka_fri_relay: 10 and 25 ms of the plant's time, whose cycles are half as long as a KUKA's."""
+"""Parameters of kuka_fri_relay: 10 and 25 ms of the plant's time, whose cycles are half as long as a KUKA's."""
 
 EMULATORS = {False: "effort_controller", True: "lbr_torque_command_controller"}
 """Names of the emulated controllers, without and with a relay."""
 
 WATCHDOG_TIMEOUT = 1.2
-"""Of rs_controller for the watchdog's heartbeat, s of wall time."""
+"""Timeout of rs_controller for the watchdog's heartbeat, s of wall time."""
 HELD_AT_MOST = 30
 """Cycles of the plant, of 1 ms, for which a dead controller's last torque may go on."""
 
@@ -94,7 +94,7 @@ def run_dds(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     Raises:
         UnknownNameError: No such fault over DDS.
     """
-    # Laws end by themselves, and nobody watches them.
+    # Laws expire by themselves, without a watchdog.
     known = tuple(name for name, fault in DDS_FAULTS.items() if args.interface == "effort" or not fault.watched)
     names = args.faults or known
     for name in names:
@@ -156,7 +156,7 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
         if spec.executable == "reference_field":
             if fault.injected.startswith("prediction_"):
                 remappings["predicted_jumps"] = "faulty/predicted_jumps"
-            # Nobody tells of an object that is gone.
+            # A displaced object has no pose messages.
             parameters["use_object_pose"] = not any(fault.displacement)
         nodes.append(dataclasses.replace(spec, parameters=parameters, remappings=remappings))
     injector = {"fault": fault.injected or "none", "duration": FAULT_DURATION, "seed": seed}
@@ -175,7 +175,7 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
 
 
 def _of_a_kuka(options: SingleArmOptions) -> SingleArmOptions:
-    """The same graph with a KUKA's relay in it."""
+    """Options of the graph with a KUKA's relay in it."""
     kuka = load_hardware("kuka_fri")
     return dataclasses.replace(
         options, commands=kuka.commands, controller=kuka.controller, relay=kuka.relay, component=kuka.component
@@ -193,7 +193,7 @@ class DdsRun:
         self.graph = GraphRun(domain=domain)
 
     def run(self) -> dict[str, Any]:
-        """Start everything, let the fault happen, judge, recover, end everything."""
+        """Start the graph, inject the fault, check the outcome, recover, end the graph."""
         result: dict[str, Any] = {"fault": self.name, "text": self.fault.text, "outcome": "", "rest_s": None}
         result |= {"recovered": "", "effort_share": None, "rate_share": None, "held_ms": None, "starts": 0}
         result["spoilt_starts"] = []
@@ -241,7 +241,7 @@ class DdsRun:
             return
         victim.signal(signal.SIGKILL)
         victim.process.wait()
-        # What a process reported before it died says nothing of afterwards.
+        # Reports of the process from before its death no longer hold.
         self.graph.latest.pop(self.fault.victim, None)
         if self.fault.restart and self.fault.victim != "rs_controller":
             self.graph.restart(self.fault.victim)
@@ -275,7 +275,7 @@ class DdsRun:
                 self.failures.append(f"reason {self._reason or 'none'}, expected {words}")
         if stopped is None:
             return outcome, None
-        # Between two reports, which on a busy machine may be far apart, nobody knows.
+        # Two reports may be far apart on a busy machine; the motion between them is unknown.
         if moving - stopped > REST_WITHIN:
             self.failures.append(f"still moving {moving - stopped:.2f} s after the safe mode began")
         return outcome, round(self._time - stopped, 3)
@@ -283,7 +283,7 @@ class DdsRun:
     # Afterwards
 
     def _recover(self, outcome: str) -> str:
-        """Ask for what leads on; returns what that was."""
+        """Request the recovery that the outcome allows; returns which."""
         if self.fault.stopped:
             # Else it could not be ended.
             self.graph.processes[self.fault.victim].signal(signal.SIGKILL)
@@ -322,7 +322,7 @@ class DdsRun:
         return self._mode in modes
 
     def _held(self) -> int | None:
-        """For how long the last torque of a dead node went on until somebody ended it, ms of the plant."""
+        """Time from a node's death until its last torque was stopped, ms of the plant's time."""
         fault, graph = self.fault, self.graph
         if not (fault.controller_dead or fault.victim == RELAY) or not fault.watched or self.interface != "effort":
             return None
@@ -380,7 +380,7 @@ class DdsRun:
 
     @property
     def _time(self) -> float:
-        """Of the plant, s."""
+        """Time of the plant, s."""
         return float(self.graph.reported("sim_robot", "time") or 0.0)
 
     @property

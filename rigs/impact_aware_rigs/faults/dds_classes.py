@@ -46,12 +46,12 @@ class DdsFault:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether the same motion can be started again: everybody is there, and the tool is still before the object."""
+        """Whether the same motion can start again: all nodes run, and the tool is still in front of the object."""
         return not any(self.displacement) and (not self.victim or self.restart or self.stall)
 
     @property
     def controller_dead(self) -> bool:
-        """Whether nobody commands the arm any more."""
+        """Whether the arm gets no further commands."""
         return self.victim == CONTROLLER and not self.stall
 
 

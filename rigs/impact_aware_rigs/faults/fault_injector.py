@@ -1,4 +1,4 @@
-"""Node `fault_injector`: joint_states in, the same with a fault out, for a stretch of time that begins when asked.
+"""Node `fault_injector`: passes joint_states on, with a fault for a limited time that begins on request.
 
 Remap the suite's joint_states to `faulty/joint_states`; the robot's own go into this node. `~/begin` starts the
 fault, or the begin of the arm's motion does. Faults of predictions need the field's predicted_jumps remapped to
@@ -63,14 +63,14 @@ class FaultInjectorNode(Node):
     """Passes joint states on, through one fault for a while."""
 
     def __init__(self) -> None:
-        """Make the fault; it begins when asked."""
+        """Create the fault, which begins on request."""
         super().__init__("fault_injector")
         self._settings = settings = load_settings(self, Settings)
         generator = np.random.default_rng(settings.seed)
         self._events = EventFaults(settings.fault, generator)
         self._fault = StateFault(settings.fault, np.random.default_rng(settings.seed))
         self._begin = self._end = float("inf")
-        self._asked = False
+        self._requested = False
         self._moving_since = float("inf") if settings.after_motion >= 0.0 else float("nan")
         self._waiting: DelayLine[JointState | ImpactPrediction] = DelayLine()
         self._passed = self._changed = self._false_events = 0
@@ -95,7 +95,7 @@ class FaultInjectorNode(Node):
         self.get_logger().info(f"fault {settings.fault} for {settings.duration:g} s on request")
 
     def _on_begin(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        self._asked = True
+        self._requested = True
         response.success, response.message = True, f"{self._settings.fault} begins with the next state"
         return response
 
@@ -103,7 +103,7 @@ class FaultInjectorNode(Node):
         self._time = now = seconds(message.header.stamp)
         if self._lockstep is not None:
             self._lockstep.begin(message.header.stamp)
-            if not self._everybody_listens:
+            if not self._all_subscribe:
                 return
         self._maybe_begin(message, now)
         acting = self._events.acting = self._begin <= now < self._end
@@ -121,8 +121,8 @@ class FaultInjectorNode(Node):
         self._publish_due()
 
     @property
-    def _everybody_listens(self) -> bool:
-        """Whether every participant can hear the first state; before, nobody gets one."""
+    def _all_subscribe(self) -> bool:
+        """Whether every participant subscribes to the states; before that none is passed on."""
         expected = len(self._settings.lockstep_participants)
         return bool(self._passed) or self._publisher.get_subscription_count() >= expected
 
@@ -131,9 +131,9 @@ class FaultInjectorNode(Node):
             self._moving_since = now
         if now >= self._moving_since + self._settings.after_motion:
             self._moving_since = float("nan")
-            self._asked = True
-        if self._asked:
-            self._asked = False
+            self._requested = True
+        if self._requested:
+            self._requested = False
             self._begin, self._end = now, now + self._settings.duration
             self.get_logger().info(f"{self._settings.fault} from {now:.3f} s on")
 
@@ -146,7 +146,7 @@ class FaultInjectorNode(Node):
             effort=list(changed.effort),
         )
         message.header.frame_id = original.header.frame_id
-        # Stamps before the epoch can't be said in a message.
+        # A message can't hold stamps before the epoch.
         message.header.stamp = stamp(max(changed.time, 1e-9)) if changed.time != now else original.header.stamp
         self._waiting.send(message, self._time + delivery.delay)
 
@@ -163,7 +163,7 @@ class FaultInjectorNode(Node):
             return
         columns = (message.name, message.position, message.velocity, message.effort)
         if not self._reader.take(seconds(message.header.stamp), *columns):
-            self._lockstep.asked(message.header.stamp)
+            self._lockstep.passed_on(message.header.stamp)
 
     # Detector and predictions
 

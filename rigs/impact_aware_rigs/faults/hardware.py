@@ -15,7 +15,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.sensors import JointReading
 from impact_aware_rigs.emulators.controllers import ForwardCommandController
 from impact_aware_rigs.faults.bench import FaultBench
-from impact_aware_rigs.faults.judge import CommandJudge
+from impact_aware_rigs.faults.checks import CommandCheck
 
 COMMAND_TIMEOUT = 0.1  # of sim_robot: without commands the robot brakes, s
 
@@ -23,23 +23,23 @@ Lost = Callable[[int], bool]
 
 
 class Hardware:
-    """Of all arms together; what they get is what is judged.
+    """Emulated hardware of all arms together, which checks the commands that it receives.
 
     Attributes:
         now: Present time, s; kept by the trial.
     """
 
-    def __init__(self, bench: FaultBench, judge: CommandJudge, lost: Lost, start: float) -> None:
-        """Nothing is commanded yet.
+    def __init__(self, bench: FaultBench, check: CommandCheck, lost: Lost, start: float) -> None:
+        """Start without a command.
 
         Args:
             bench: The arms.
-            judge: Of the commands.
-            lost: Whether a message to an arm, by its number, does not arrive; asked once for each.
+            check: Check of the commands.
+            lost: Whether a message to an arm, by its number, is lost; called once for each.
             start: Time of the first state, s.
         """
         self.now = start
-        self._judge, self._lost, self._start = judge, lost, start
+        self._check, self._lost, self._start = check, lost, start
         ends = np.cumsum([robot.n for robot in bench.robots])
         self._parts = [slice(end - robot.n, end) for end, robot in zip(ends, bench.robots, strict=True)]
 
@@ -57,9 +57,9 @@ class Hardware:
 class EffortHardware(Hardware):
     """An emulated forward controller for each arm."""
 
-    def __init__(self, bench: FaultBench, judge: CommandJudge, lost: Lost, start: float) -> None:
+    def __init__(self, bench: FaultBench, check: CommandCheck, lost: Lost, start: float) -> None:
         """See `Hardware`."""
-        super().__init__(bench, judge, lost, start)
+        super().__init__(bench, check, lost, start)
         self._controllers = [ForwardCommandController(robot.n) for robot in bench.robots]
         for controller in self._controllers:
             controller.switch(True)
@@ -68,7 +68,7 @@ class EffortHardware(Hardware):
 
     def take(self, session: ControlSession, sent: Array) -> None:
         """A message to each controller."""
-        self._judge.take(sent, session.filter.effort, self.now - self._start)
+        self._check.take(sent, session.filter.effort, self.now - self._start)
         self._last = self.now
         for arm, (controller, part) in enumerate(zip(self._controllers, self._parts, strict=True)):
             if not self._lost(arm):
@@ -85,11 +85,11 @@ class EffortHardware(Hardware):
 
 
 class LawHardware(Hardware):
-    """A follower of the laws of each arm; what it applies is judged in every cycle."""
+    """A follower of the laws of each arm; the torque that it applies is checked in every cycle."""
 
-    def __init__(self, bench: FaultBench, judge: CommandJudge, lost: Lost, start: float) -> None:
+    def __init__(self, bench: FaultBench, check: CommandCheck, lost: Lost, start: float) -> None:
         """See `Hardware`."""
-        super().__init__(bench, judge, lost, start)
+        super().__init__(bench, check, lost, start)
         self._followers = [LawFollower(robot) for robot in bench.robots]
         self._session: ControlSession | None = None
 
@@ -113,7 +113,7 @@ class LawHardware(Hardware):
         own = zip(self._followers, self._parts, strict=True)
         whole = np.concatenate([follower.apply(reading.q[part], reading.dq[part], self.now) for follower, part in own])
         sent = np.concatenate([follower.filter.previous for follower in self._followers])
-        self._judge.take(sent, whole, self.now - self._start)
+        self._check.take(sent, whole, self.now - self._start)
         return whole
 
 

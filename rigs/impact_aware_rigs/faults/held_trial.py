@@ -1,7 +1,7 @@
-"""Arms that are moved while they are held and nobody follows their torques, in process: torque control then returns.
+"""Arms that are moved while they are held without torque control, which then returns; in process.
 
-The arms carry a load that no model has. A random part of the joints is moved by a random amount, the states go on or
-stop meanwhile, and the torques are let in again at 1000 N m/s from those that carry the arms by the model.
+The arms carry a load that no model has. A random part of the joints is moved by a random amount, the states continue or
+stop meanwhile, and torque control returns from the model's gravity torques at 1000 N m/s.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from impact_aware.arrays import Array
 from impact_aware.control import SafeReason
 from impact_aware.simulation.sensors import JointReading
 from impact_aware_rigs.faults.bench import AWAY, FaultBench
+from impact_aware_rigs.faults.checks import CYCLE
 from impact_aware_rigs.faults.classes import Trial, TrialResult
 from impact_aware_rigs.faults.hardware import HARDWARE
-from impact_aware_rigs.faults.judge import CYCLE
 from impact_aware_rigs.faults.trial import START, AnyTrial
 
 FASTEST = 0.3
-"""Of a joint after torque control returned, rad/s."""
+"""Largest speed of a joint after torque control has returned, rad/s."""
 
 STRONGEST = 15.0
-"""Torque beside gravity, N m; Coriolis torques and a joint's motion within a cycle come on top."""
+"""Largest torque besides gravity, N m, without Coriolis torques and the effect of motion within a cycle."""
 
 ROUNDING = 0.3
-"""What comes on top, N m."""
+"""Allowance for those two, N m."""
 
 DEEPEST = 0.02
-"""By how much a tool may sink below where it was held and where torque control returned, m."""
+"""Distance by which a tool may sink below where it was held and where torque control returned, m."""
 
 PAYLOAD = 1.0
 """Largest load, kg."""
 
 AMOUNT = (0.003, 0.6)
-"""By how much a joint is moved, rad; small and large amounts come about as often."""
+"""Range of a joint's displacement, rad; small and large ones are about equally frequent."""
 
 CLEARANCE = 0.005
-"""By how much a tool may be lower than at the start, where it is clear of the table, m."""
+"""Distance by which a tool may be lower than at the start, where it is clear of the table, m."""
 
 APART = 0.2
 """Least distance of two tools, m."""
 
 HELD_FOR, GUIDED_FOR, DRIVEN_FOR = 0.3, 0.3, 0.6
-"""Before the arms are moved, while they are, and after torque control returned, s."""
+"""Durations before the arms are moved, of that motion, and after torque control has returned, s."""
 
 RETURN_STEP = 1.0
 """Change of a torque per cycle with which torque control returns, N m."""
 
 
 SIDES = ("lower", "upper")
-"""Of the range of a joint."""
+"""Sides of a joint's range."""
 
 
 class HeldTrial(AnyTrial):
@@ -72,7 +72,7 @@ class HeldTrial(AnyTrial):
             self.moved *= 0.8
         self.severity, self.silent = float(np.abs(self.moved).max()), bool(generator.random() < 0.5)
         self._sent = np.zeros(n)
-        self.hardware = HARDWARE[trial.interface](bench, self.judge, lambda _arm: False, START)
+        self.hardware = HARDWARE[trial.interface](bench, self.check, lambda _arm: False, START)
         self.control = self.session(lambda sent: self.hardware.take(self.control, sent))
 
     def _is_free(self, q: Array) -> bool:
@@ -111,7 +111,7 @@ class HeldTrial(AnyTrial):
         self._sent = np.zeros(start.size)
         limit = np.minimum(held, self._heights()) - DEEPEST
         fastest, strongest, sunk = self._drive(DRIVEN_FOR, limit)
-        failures = list(self.judge.failures)
+        failures = list(self.check.failures)
         if fastest > FASTEST:
             failures.append(f"a joint reached {fastest:.2f} rad/s, over {FASTEST:g}")
         if strongest > STRONGEST + ROUNDING:

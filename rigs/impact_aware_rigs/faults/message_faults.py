@@ -186,7 +186,7 @@ def make_state_fault(name: str, seed: int) -> StateFault:
 
 
 QUEUE_DEPTH = 1
-"""Of the subscription to joint states: only the newest waits."""
+"""Queue depth of the subscription to joint states: only the newest waits."""
 
 Item = TypeVar("Item")
 

@@ -24,22 +24,22 @@ from impact_aware_rigs.faults.hardware import HARDWARE
 from impact_aware_rigs.faults.trial import START, AnyTrial
 
 FASTEST = 0.3
-"""Of a joint, rad/s."""
+"""Largest speed of a joint, rad/s."""
 
 FURTHEST = 0.02
-"""Of a tool from where it was, m."""
+"""Largest displacement of a tool, m."""
 
 HELD_FOR = 1.0
 """Time for which the arms are held, s."""
 
 REFUSED_FOR = 0.05
-"""The same after a refusal, where nobody moves them."""
+"""Time for which the arms are held after a refusal, where nothing moves them, s."""
 
 PAYLOAD = (0.05, 4.0)
-"""Mass at a tool that the model does not have, kg; small and large ones come about as often."""
+"""Range of the mass at a tool that the model does not have, kg; small and large ones are about equally frequent."""
 
 LINK_MASS = (0.5, 1.5)
-"""Factor of one link's mass in the model."""
+"""Range of the factor of one link's mass in the model."""
 
 
 class ModelTrial(AnyTrial):
@@ -84,7 +84,7 @@ class ModelTrial(AnyTrial):
         order = np.concatenate([part.start + own for part, own in zip(slices, self.orders, strict=True)])
         truth = copy.copy(self.bench)
         truth.robots = self.true
-        hardware = HARDWARE[self.trial.interface](truth, self.judge, lambda _arm: False, START)
+        hardware = HARDWARE[self.trial.interface](truth, self.check, lambda _arm: False, START)
         session = self.session(lambda sent: hardware.take(session, sent[order]), self.believed, declared=self.declared)
         tools = [self.plant.tool_placement(name).translation.copy() for name in self.plant.robots]
         fastest = furthest = 0.0
@@ -110,7 +110,7 @@ class ModelTrial(AnyTrial):
             failures.append(f"a tool went {1e3 * furthest:.0f} mm, over {1e3 * FURTHEST:.0f}")
         reason, detail = session.safe_reason if session.mode is Mode.SAFE else (None, refusal)
         return self.result(
-            [*failures, *self.judge.failures],
+            [*failures, *self.check.failures],
             duration=HELD_FOR,
             reason=str(reason or ""),
             detail=detail,

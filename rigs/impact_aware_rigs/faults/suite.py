@@ -23,13 +23,13 @@ from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.message_faults import DelayLine, EventFaults, StateMessage
 
 WATCHDOG_PERIOD = 0.02
-"""Of rs_controller, s."""
+"""Period of rs_controller's watchdog, s."""
 
 LIVELINESS_LEASE = 2.0
-"""After which the death of a detector is known, s."""
+"""Time after which the death of a detector is detected, s."""
 
 FALSE_EVENT_AGE = 0.003
-"""How long before its detection an impact is said to have been that was not, s."""
+"""Time from a false impact to its detection, s."""
 
 
 class Suite:

@@ -13,6 +13,7 @@ from impact_aware.control import ControlSession, Mode, SafeReason
 from impact_aware.control.session import IN_MOTION
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.faults.bench import AWAY, FaultBench, draw_world
+from impact_aware_rigs.faults.checks import REST_WITHIN, CommandCheck, ObjectWatch, RestWatch
 from impact_aware_rigs.faults.classes import (
     FAULT_CLASSES,
     MODES,
@@ -24,7 +25,6 @@ from impact_aware_rigs.faults.classes import (
     fault_class,
 )
 from impact_aware_rigs.faults.hardware import HARDWARE
-from impact_aware_rigs.faults.judge import REST_WITHIN, CommandJudge, ObjectWatch, RestWatch
 from impact_aware_rigs.faults.message_faults import EventFaults, StateChannel, StateFault, StateMessage
 from impact_aware_rigs.faults.suite import Suite
 
@@ -44,28 +44,28 @@ def run_trial(bench: FaultBench, trial: Trial) -> TrialResult:
 
 
 class AnyTrial:
-    """What the trials of every kind of fault begin with, and how their results are put together.
+    """Common setup of the trials of every kind of fault, and collection of their results.
 
     Attributes:
-        generator: Of all that is random but the world.
-        world: That the trial takes place in.
-        arms: Numbers of those that have the fault.
-        severity: Of the fault, in its own unit.
-        judge: Of the commands.
+        generator: Source of all random numbers except those of the world.
+        world: World of the trial.
+        arms: Numbers of the arms that have the fault.
+        severity: Severity of the fault, in its own unit.
+        check: Check of the commands.
         now: Present time, s.
     """
 
     def __init__(self, bench: FaultBench, trial: Trial) -> None:
-        """Begin with all arms."""
+        """Start with the fault on all arms."""
         self.bench, self.trial, self.now = bench, trial, START
         count = len(bench.robots)
         number = tuple(FAULT_CLASSES).index(trial.fault)
         self.generator = np.random.default_rng([trial.seed, number, MODES.index(trial.mode), count])
-        self.world, self.judge = draw_world(trial.seed), CommandJudge(bench)
+        self.world, self.check = draw_world(trial.seed), CommandCheck(bench)
         self.arms, self.severity = tuple(range(count)), 0.0
 
     def draw_arms(self) -> None:
-        """Of several arms the fault has one of them, or all."""
+        """Draw which of several arms have the fault: one of them, or all."""
         count = len(self.bench.robots)
         choices = [self.arms, *((arm,) for arm in range(count))] if count > 1 else [self.arms]
         self.arms = choices[int(self.generator.integers(len(choices)))]
@@ -91,8 +91,8 @@ class AnyTrial:
             trial=self.trial,
             world=self.world.kind,
             arms=tuple(self.bench.task.arms[arm].name for arm in self.arms),
-            peak_effort_share=self.judge.effort_share,
-            peak_rate_share=self.judge.rate_share,
+            peak_effort_share=self.check.effort_share,
+            peak_rate_share=self.check.rate_share,
             failures=tuple(failures),
             **figures,
         )
@@ -119,7 +119,7 @@ class _Run(AnyTrial):
         self.slices = list(self.plant.slices.values())
         self.failures: list[str] = []
         self.rest = RestWatch()
-        self.hardware = HARDWARE[trial.interface](bench, self.judge, self._is_lost, START)
+        self.hardware = HARDWARE[trial.interface](bench, self.check, self._is_lost, START)
         self.down_until = -math.inf
         self.fault_begin, self.mode_since = math.inf, math.nan
         self.restarted = False
@@ -172,7 +172,7 @@ class _Run(AnyTrial):
         detail = "" if command is None else command.detail
         expected = self._expected()
         self._check_outcome(outcome, reason, expected, rest_time)
-        self.failures += self.judge.failures
+        self.failures += self.check.failures
         recovered = not self.failures and self._recover()
         if not recovered and not self.failures:
             self.failures.append("could not be started again")
@@ -264,7 +264,7 @@ class _Run(AnyTrial):
         return True
 
     def _controller_is_up(self) -> bool:
-        """Of a controller that is killed and started anew: unconfigured, it commands nothing until it is asked."""
+        """Whether a killed controller runs again; unconfigured, the new one commands nothing until requested."""
         if not self.restarted:
             self.restarted = True
             self.down_until = self.now + self.duration
@@ -276,7 +276,7 @@ class _Run(AnyTrial):
         if math.isfinite(self.down_until):
             self.down_until = -math.inf
             self.suite = self._new_suite()
-            self.judge.forget()
+            self.check.forget()
         return True
 
     # The way to the robot
@@ -334,4 +334,4 @@ class _Run(AnyTrial):
                 detail = "" if command is None else command.detail
                 self.failures.append(f"{self.suite.session.mode.name} after a new start: {detail}")
                 return False
-        return not self.failures and not self.judge.failures
+        return not self.failures and not self.check.failures

@@ -160,7 +160,7 @@ class SimulatedFranka:
         self._ask("pace", rate)
 
     def take_log(self) -> Array:
-        """Of the cycles since the last call, (k, 16): time, s, whether a command acted, dq, rad/s, and tau_J_d, N m."""
+        """Log (k, 16) of the cycles since the last call: time, s, whether a command acted, dq, rad/s, tau_J_d, N m."""
         return np.asarray(self._ask("take_log"))
 
     def status(self) -> ArmStatus:

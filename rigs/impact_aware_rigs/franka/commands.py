@@ -83,7 +83,7 @@ class Recovery(AutomaticErrorRecoveryCommand):
     """Leave the reflex mode."""
 
     def handle(self, server: StrictServer) -> None:
-        """Recover unless somebody holds the user stop."""
+        """Recover unless the user stop is pressed."""
         outcomes = AutomaticErrorRecoveryStatus
         self.reply(outcomes.kSuccess if server.recover() else outcomes.kEmergencyAborted)
 

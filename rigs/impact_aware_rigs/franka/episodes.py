@@ -20,10 +20,10 @@ from impact_aware_rigs.franka.plant import FrankaPlant
 TASK, ROBOT = "hit_and_push", "fr3"
 _ARMS = read_named("task", "tasks", TASK)[0]["arms"]
 CHANGES = {"frame": "fr3_link0", "arms": [arm | {"robot": ROBOT} for arm in _ARMS]}
-"""What makes the panda's task one of the simulated arm."""
+"""Changes from the panda's task to one of the simulated arm."""
 
 DURATION, SETTLED = 6.0, 0.3
-"""Of an episode at most, and of the object's rest that ends it, s."""
+"""Longest duration of an episode, and the object's rest that ends it, s."""
 
 
 @dataclass(frozen=True)

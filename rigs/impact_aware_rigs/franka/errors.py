@@ -58,7 +58,7 @@ TORQUE_RATE = 1000.0
 """Largest change of the desired torque, N m/s, counted from the last one that acted (`tau_J_d`)."""
 
 ROUNDING = 1e-4
-"""Of torques that states carry with 32 bits, N m."""
+"""Rounding error of torques, which states carry with 32 bits, N m."""
 
 LOST_IN_A_ROW = 20
 """Commands in a row whose loss ends a motion."""
@@ -83,7 +83,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the arm judges itself by, in one cycle.
+    """Measurements that the arm's reflexes use, in one cycle.
 
     Attributes:
         q: (7,) rad.

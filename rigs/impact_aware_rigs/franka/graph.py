@@ -45,19 +45,19 @@ from impact_aware_rigs.franka.options import PERIOD
 from impact_aware_rigs.graph_run import GraphRun
 
 RATE = 0.25
-"""Of the arm's time at most, seconds per second of wall time."""
+"""Fastest rate of the arm's time, seconds per second of wall time."""
 
 AHEAD = 3 * PERIOD
-"""By which the arm is ahead of those who answer, s: fewer states than wait in the controller's queue."""
+"""Lead of the arm over the answering nodes, s: fewer states than the controller's queue holds."""
 
 PATIENCE = 300.0
-"""For whatever comes within a few seconds of the arm's time, s of wall time."""
+"""Longest wait for an event that takes a few seconds of the arm's time, s of wall time."""
 
 RELAY, CONTROLLER = "franka_fci_relay", "rs_controller"
 ANSWERING = ("impact_detector", "jump_predictor", CONTROLLER)
 
 STATE_TIMEOUT = 2.0
-"""Of the controller, s of wall time: its usual 0.1 s at the pace of `FrankaGraph.alone`."""
+"""Timeout of the controller, s of wall time: its usual 0.1 s at the rate of `FrankaGraph.alone`."""
 
 ALONE = 0.05
 """Rate of an arm that waits for no node, seconds per second of wall time."""
@@ -230,7 +230,7 @@ class FrankaGraph:
         self.link.reports.pop(name, None)
 
     def kill_pid(self, pid: int) -> None:
-        """The same for a process by its number."""
+        """End a process by its number with SIGKILL; the arm goes on alone."""
         self.alone()
         os.kill(pid, signal.SIGKILL)
 

@@ -8,7 +8,7 @@ from typing import Any
 from impact_aware.simulation.task_scene import Truth
 
 PERIOD = 0.001
-"""Of the arm's states and commands, s."""
+"""Period of the arm's states and commands, s."""
 
 HOME = (0.0, -0.785398, 0.0, -2.356194, 0.0, 1.570796, 0.785398)
 """Posture of the arm when nothing else is wanted, rad."""

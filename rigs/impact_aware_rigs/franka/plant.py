@@ -18,7 +18,7 @@ from impact_aware_rigs.franka.arm import SimulatedFranka
 from impact_aware_rigs.franka.options import PERIOD
 
 LOOK_EVERY = 10
-"""Cycles between two looks at the object, which the arm's owner asks for."""
+"""Cycles between two requests for the object's state."""
 
 TORQUE_THRESHOLD, FORCE_THRESHOLD = 100.0, 400.0
 """Above what a hit at 0.5 m/s makes of the arm's estimates of external torque and force, N m and N."""

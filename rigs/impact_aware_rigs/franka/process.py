@@ -43,7 +43,7 @@ class OwnedServer(StrictServer):
         self.attention.append(owner)
 
     def between(self) -> None:
-        """Answer what the owner asks for."""
+        """Answer the owner's requests."""
         while self._owner.poll():
             name, arguments = self._owner.recv()
             try:
@@ -64,7 +64,7 @@ class OwnedServer(StrictServer):
         self._options = dataclasses.replace(self._options, rate=rate)
 
     def take_log(self) -> Array:
-        """Of the cycles since the last call, (k, 16): time, whether a command acted, velocities, desired torques."""
+        """Log (k, 16) of the cycles since the last call: time, whether a command acted, velocities, desired torques."""
         rows = np.array(self._log).reshape(-1, 16)
         self._log.clear()
         return rows

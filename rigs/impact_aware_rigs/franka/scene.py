@@ -20,7 +20,7 @@ SUBSTEPS = 4
 """Physics steps per cycle of the arm."""
 
 HOLD_RATE = 30.0
-"""Of the arm's hold between motions, rad/s."""
+"""Bandwidth of the arm's position hold between motions, rad/s."""
 
 PREFIX = "robot0_"
 TCP_IN_HAND = 0.1034
@@ -34,8 +34,8 @@ class ArmScene(MujocoSimulator):
         robot: franky-sim's arm.
         dofs: (7,) Indices of its joints into qvel.
         link_torque: (7,) Torque between motor and link at the end of the last step, N m.
-        external: (7,) Torque that contact and a hand put on the links, N m.
-        pull: (7,) Torque of a person's hand on the joints, N m.
+        external: (7,) Torque that contacts and a person exert on the links, N m.
+        pull: (7,) Torque that a person exerts on the joints, N m.
         cycle: Number of the present cycle.
         contacts: Begins of contact between tool and object, cycles.
     """

@@ -136,7 +136,7 @@ class StrictServer(FrankaServer):
             BaseCommand.send_response(self._tcp_socket, RobotCommand.kMove, motion, status)
 
     def recover(self) -> bool:
-        """Leave the reflex mode; whether nobody holds the user stop."""
+        """Leave the reflex mode; returns false while the user stop is pressed."""
         if self._user_stopped:
             return False
         self.errors, self.mode = [], RobotMode.kIdle
@@ -256,7 +256,7 @@ class StrictServer(FrankaServer):
         """Called while the arm waits; the process answers its owner here, whose connection is in `attention`."""
 
     def _judge(self, command: UDPCommand | None) -> None:
-        """What a command, or its loss, means for the motion."""
+        """Apply a command, or its loss, to the motion."""
         if command is not None and command.torque_command_finished:
             self.end_motion(MoveStatus.kSuccess)
             return

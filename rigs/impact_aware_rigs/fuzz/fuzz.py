@@ -1,8 +1,8 @@
 """Random messages for the callbacks of a node, all in one process: what raises, what grows, what is counted.
 
 `python -m impact_aware_rigs.fuzz.fuzz NODE COUNT SEED` prints one JSON object. Callbacks are called directly, as an
-executor would, with messages that were serialised and deserialized as on their way over DDS, or with the bytes where a
-subscription asks for those; DDS itself is not used. `impact-aware faults --fuzz` runs it for every node.
+executor would, with messages that were serialized and deserialized as on their way over DDS, or with the bytes where a
+subscription takes those; DDS itself is not used. `impact-aware faults --fuzz` runs it for every node.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ WARM_UP = 0.2
 """Share of the messages after which growth counts."""
 
 LOOKS = 9
-"""How often the size is looked at, from the end of the warm-up to the end."""
+"""Measurements of the size, from the end of the warm-up to the end."""
 
 WATCHED = 100
-"""Messages from one look at what the node says of itself to the next, and to the next attempt to get it going."""
+"""Messages from one check of the node's status to the next, and to the next attempt to activate it."""
 
 
 _NUMBER = re.compile(r"-?\d[\d.]*")
@@ -72,11 +72,11 @@ class Fuzzer:
 
     Attributes:
         node: The node.
-        sent: How many messages and requests it was given, by name of the topic or service.
-        spoilt: How many of them were not as they should be.
-        states: What the node said of itself on the way, the first part of the sentence, and how often.
-        errors: How many exceptions came out of its callbacks, by class and place.
-        first_tracebacks: Where each of them came from.
+        sent: Number of messages and requests, by name of the topic or service.
+        spoilt: Number of spoilt ones among them.
+        states: Statuses that the node has reported, the first part of each sentence, and their number.
+        errors: Number of exceptions from its callbacks, by class and place.
+        first_tracebacks: Traceback of the first of each kind.
     """
 
     def __init__(self, name: str, seed: int) -> None:
@@ -169,7 +169,7 @@ class Fuzzer:
                     self._ask(own, spoil=False)
 
     def _give(self, subscription: Any, *, spoil: bool) -> None:
-        """A message as its bytes tell it, or the bytes where the node takes those."""
+        """Call a subscription with a message decoded from its bytes, or with the bytes where it takes those."""
         kind, topic, raw = subscription.msg_type, subscription.topic, subscription.raw
         self.sent[topic] += 1
         self.spoilt += spoil
@@ -199,7 +199,7 @@ class Fuzzer:
             self.states[_NUMBER.sub("#", text.partition(":")[0])] += 1
 
     def status(self) -> tuple[Any, str, dict[str, Any]]:
-        """What the node says of itself on /diagnostics; nothing of one that does not."""
+        """The node's status on /diagnostics; empty for a node without one."""
         status = getattr(self.node, "_status", None)
         return (None, "", {}) if status is None else status()
 

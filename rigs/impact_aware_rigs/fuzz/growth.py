@@ -19,16 +19,16 @@ FEW = 20
 
 
 class Growth:
-    """Looks at a node now and then, and says what has grown from the first look on."""
+    """Measures the size of a node's data repeatedly, and reports what has grown since the first time."""
 
     def __init__(self, node: Any) -> None:
-        """Remember the node; it is looked at when asked."""
+        """Keep the node; `look` measures it."""
         self._node = node
         self._memory: list[int] = []
         self._sizes: list[Counter[str]] = []
 
     def look(self) -> None:
-        """Note what there is now."""
+        """Measure the present sizes."""
         gc.collect()
         self._memory.append(int(resident_bytes(os.getpid()) or 0) // 1024)
         self._sizes.append(entries(self._node))

@@ -62,18 +62,18 @@ def _kind(name: str) -> _Kind:
 class RandomMessages:
     """Makes values by the names of field types, and spoils messages that were good.
 
-    It knows nothing of ROS: a message is an object whose class says by `get_fields_and_field_types()` what its fields
-    are called and what they hold, as ROS's own do.
+    It does not depend on ROS: a message is an object whose class gives names and types of its fields by
+    `get_fields_and_field_types()`, as ROS's own do.
 
     Attributes:
-        generator: Source of all that is random; whoever gives the messages to somebody may draw from it too.
+        generator: Source of all random numbers, which the caller may use too.
     """
 
     def __init__(self, seed: int, make: Callable[[str], Any]) -> None:
         """Begin.
 
         Args:
-            seed: Of everything.
+            seed: Seed of the generator.
             make: Gives an empty message of a type such as `geometry_msgs/Point`.
         """
         self.generator = random.Random(seed)

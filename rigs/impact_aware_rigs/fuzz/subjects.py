@@ -120,7 +120,7 @@ SUBJECTS: dict[str, Subject] = {
     "forward_command_controller": Subject(
         "ForwardCommandControllerNode",
         {"joints": JOINTS},
-        # Nobody listens to what goes on from this one to the hardware; commands shall come all the same.
+        # Take commands although no hardware subscribes to this one's output.
         prepare=lambda node: node.take_commands(),
         # What a person does after a command of the wrong size.
         vary=lambda node, _generator: node.controller.switch(True),

@@ -32,16 +32,16 @@ SERVICES = ("predict_post_impact", "set_task", "start", "reset", "safe_stop", "b
 """Services of the nodes' own, by the last part of their names."""
 
 RANDOM_SHARE = 0.15
-"""Of spoilt messages, those of which nothing is left."""
+"""Share of spoilt messages that are entirely random."""
 
 BYTES_SHARE = 0.5
-"""Of spoilt messages that are given as bytes, those whose bytes are spoilt too."""
+"""Share of spoilt messages given as bytes whose bytes are spoilt too."""
 
 PERIOD = 0.001
 """Time from one state of an arm to its next, s."""
 
 SPEED = 0.1
-"""Of every joint, forth and back, rad/s."""
+"""Speed of every joint, forth and back, rad/s."""
 
 TURN_TIME = 0.5
 """Time between two turns in the same direction, s; each is a jump of all joints' velocities, as at an impact."""
@@ -202,7 +202,7 @@ class Traffic:
         return self._random.spoil(message, self.generator.randrange(1, 4)) if spoil else message
 
     def data(self, kind: type, topic: str, *, spoil: bool, raw: bool) -> bytes:
-        """The same serialized; with spoilt bytes too when `raw`."""
+        """A serialized message; when `raw`, its bytes may be spoilt too."""
         data: bytes = serialize_message(self.message(kind, topic, spoil=spoil))
         return spoil_bytes(data, self.generator) if raw and spoil and self.draw() < BYTES_SHARE else data
 

@@ -161,7 +161,7 @@ class LatencyProbeNode(Node):
         self._matcher.report()
         self._keep_sending(period, self._settings.duration)
         print(json.dumps(self._matcher.report() | {"last": True}), flush=True)
-        # Whoever listens to this line shall know that this was all before the controller misses its states.
+        # The reader of this line must process it before the controller misses its states.
         self._keep_sending(period, AFTERWARDS)
         self.finished = True
 
