@@ -125,6 +125,13 @@ TEXTS = [
 ]  # fmt: skip
 
 
+def test_the_changelog_is_short() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert not [line for line in text.splitlines() if len(line) > 120]
+    _, _unreleased, *released = text.split("\n## ")
+    assert sum(bool(line) for section in released for line in section.splitlines()) <= 60
+
+
 def test_no_private_words_in_configuration_messages_examples_and_changelog() -> None:
     # A figure of the notebook is one line of 90,000 letters, in which the search would take minutes.
     texts = {path: re.sub(r'"image/png": ".*"', "", path.read_text("utf-8")) for path in TEXTS}
