@@ -2,7 +2,8 @@
 
 `pictures.py NAME ...` draws them and records a hash of that code in docs/images/made.json; `pictures.py` alone lists
 them. RViz's come from Debian's `rviz` (packages `rviz xvfb xauth imagemagick python3-rospy python3-rosmaster
-python3-visualization-msgs python3-tf2-msgs`), the report's from `chromium`, its printed page also from `poppler-utils`.
+python3-visualization-msgs python3-tf2-msgs`), the report's and the terminal's from `chromium`, the printed page also
+from `poppler-utils`. `foxglove.png` is a screenshot of Lichtblick, which no registry has, and is made by hand.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ LABELS = {"hit-and-push": "seed 0", "seed-1": "seeds 1 and 2", "seed-2": "seeds 
 """Demos of the report over three runs, and their labels (docs/analysis.md)."""
 
 
+COLUMNS = 140
+"""Width of the terminal that is drawn."""
+
+
 @dataclass(frozen=True)
 class Picture:
     """One picture.
@@ -43,7 +48,8 @@ class Picture:
         rooms: Paths whose code draws it.
         demo: Recording it shows; empty for none.
         command: Words after `impact-aware`, with `{bag}` and `{out}`; "rviz", "copy FILE", "browser SIZE [ID]" with
-            the id of one section, "printed PAGE", "campaign TASK PLOT", "validate NAME FILE" or "notebook".
+            the id of one section, "printed PAGE", "terminal WORDS", "campaign TASK PLOT", "validate NAME FILE" or
+            "notebook".
     """
 
     rooms: tuple[str, ...]
@@ -78,6 +84,9 @@ PICTURES = {
     "analysis-report.png": Picture(REPORT, "hit-and-push", "browser 1280,2100"),
     "analysis-phone.png": Picture(REPORT, "hit-and-push", "browser 390,1500"),
     "analysis-print.png": Picture(REPORT, "hit-and-push", "printed 1"),
+    "analysis-terminal.png": Picture(
+        (*REPORT, "impact_aware/cli/analyze.py"), "hit-and-push", "terminal analyze {bag} --out analysis --force"
+    ),
     "analysis-ablation.png": Picture(REPORT, "three", "browser 1280,1150 ablation"),
     "campaign-hit-groups.png": Picture(CAMPAIGN, "", "campaign hit-and-push groups"),
     "campaign-hit-comparison.png": Picture(CAMPAIGN, "", "campaign hit-and-push comparison"),
@@ -202,6 +211,18 @@ def print_page(name: str, number: str) -> None:
     subprocess.run(["pdftoppm", "-png", *pages, paper, (IMAGES / name).with_suffix("")], check=True)
 
 
+def show_terminal(name: str, words: list[str]) -> None:
+    """Draw a command and its output as a terminal of `COLUMNS` columns shows them."""
+    run = subprocess.run(["impact-aware", *words], check=True, cwd=RUNS, capture_output=True, text=True)
+    shown = " ".join(["$ impact-aware", *words]).removesuffix(" --force") + "\n" + run.stdout
+    lines = [line[k : k + COLUMNS] for line in shown.splitlines() for k in range(0, max(len(line), 1), COLUMNS)]
+    style = "margin:0;padding:16px;font:14px/20px 'DejaVu Sans Mono',monospace;background:#1e1e1e;color:#e6e6e6"
+    page = RUNS / "page.html"
+    page.write_text(f'<body style="margin:0"><pre style="{style}">{html.escape(chr(10).join(lines))}</pre>', "utf-8")
+    size = f"--window-size={32 + round(8.43 * COLUMNS)},{32 + 20 * len(lines)}"
+    browse(page, size, f"--screenshot={IMAGES / name}")
+
+
 def draw_campaign(name: str, task: str, which: str) -> None:
     """Groups from the recorded figures of the page, or the comparison of one setup, simulated anew."""
     from impact_aware.control import VARIANTS
@@ -260,6 +281,9 @@ def draw(name: str) -> None:
         photograph(name, *rest.split())
     elif kind == "printed":
         print_page(name, rest)
+    elif kind == "terminal":
+        bag = (run_of(picture.demo) / "bag").relative_to(RUNS)
+        show_terminal(name, [word.format(bag=bag) for word in rest.split()])
     elif kind == "campaign":
         draw_campaign(name, *rest.split())
     elif kind == "validate":

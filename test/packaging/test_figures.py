@@ -134,7 +134,7 @@ def test_pictures_are_drawn_by_code_that_exists() -> None:
     made = json.loads(pictures.MADE.read_text(encoding="utf-8"))
     assert set(made) == set(pictures.PICTURES), "not drawn by make pictures"
     drawn = {path.name for path in pictures.IMAGES.glob("*.*")} - {"made.json"}
-    assert drawn - set(pictures.PICTURES) == {"foxglove.png"}  # Lichtblick is no package of a registry
+    assert drawn - set(pictures.PICTURES) == {"foxglove.png"}  # a screenshot of Lichtblick, made by hand
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions of Python write syntax trees differently")
