@@ -41,6 +41,7 @@ class OutputFolder:
 
     Attributes:
         kept: Where the results of a run that failed are, with `aside`; None before.
+        moved: Where earlier results were moved, with `aside`; None before.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class OutputFolder:
         self._unfinished = self._target.with_name(f".{self._target.name}.unfinished-{os.getpid()}")
         self._lock: FolderLock | None = None
         self.kept: Path | None = None
+        self.moved: Path | None = None
 
     def _check(self) -> dict[str, Any] | None:
         """Refuse a folder that results can't take the place of, before the work and after it; returns its marker."""
@@ -159,7 +161,9 @@ class OutputFolder:
             if self._aside:
                 # Another run may have swept the earlier results aside in this very moment.
                 with contextlib.suppress(FileNotFoundError):
-                    os.rename(self._unfinished, free_name(self._target))
+                    moved = free_name(self._target)
+                    os.rename(self._unfinished, moved)
+                    self.moved = moved
         _sync(self._target.parent)
 
     def _sentence(self, error: OSError) -> str:

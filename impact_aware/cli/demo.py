@@ -136,6 +136,8 @@ def run(args: argparse.Namespace) -> int:
             print(f"impact-aware demo: the logs are in {output.kept / 'logs'}", file=sys.stderr)
         return 1
     show(args, report.summary, lambda: _text(report))
+    if output.moved is not None:
+        print(f"impact-aware demo: note: earlier results are in {out.with_name(output.moved.name)}", file=sys.stderr)
     if failure := _failure(report, demo.plant):
         print(f"impact-aware demo: error: {failure}", file=sys.stderr)
         return 1

@@ -149,8 +149,9 @@ def as_text(fit: dict[str, Any]) -> str:
         f"  point           {x:.4f} {y:.4f} {z:.4f} m   standard error {across:.2f} cm across, {along:.2f} cm along"
         f" ({a:.2f} {b:.2f} {c:.2f})",
     ]
-    if fit["determined"]:
-        lines.append("  for analyze     --offset " + " ".join(f"{value:.4f}" for value in fit["offset"]))
+    if fit["determined_along"]:
+        shown = " ".join(f"{value:.4f}" for value in fit["offset"])
+        lines.append(f"  for analyze     --offset {shown}   of other hits: it is fitted to these")
     for impulse, error in zip(fit["impulses"], fit["impulse_errors"], strict=True):
         shown = "  ".join(f"{value:.3f} +- {spread:.3f}" for value, spread in zip(impulse, error, strict=True))
         lines.append(f"  impulse         {shown} N s")
@@ -190,8 +191,8 @@ def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
         )
     elif not fit.determined_along:
         notes.append(
-            f"the point along that line is known to {100 * fit.error_along:.1f} cm only: one hit determines the "
-            "line of its impulse, hits from other directions where the lines meet"
+            f"not determined along the impulse: the standard error there is {100 * fit.error_along:.1f} cm; hits of "
+            "the same point from other directions are needed"
         )
     if fit.unexplained > 0.3 and fit.one_point:
         notes.append(

@@ -136,7 +136,7 @@ def _tested(
     """Answer, distance in standard errors and reason of the comparison with the estimate."""
     if estimate is None:
         return CANNOT_TELL, None, "the samples show no velocity after"
-    distance, agrees = _compared(predicted - estimate.after, np.hypot(estimate.after_error, own))
+    ratios, distance, agrees = _compared(predicted - estimate.after, np.hypot(estimate.after_error, own))
     if untested:
         return CANNOT_TELL, distance, untested
     uncertain = float(np.linalg.norm(estimate.after_error))
@@ -144,23 +144,26 @@ def _tested(
         reason = f"the velocity after is known to +- {uncertain:.3f} rad/s, the jump is {estimate.jump_size:.3f} rad/s"
         return CANNOT_TELL, distance, reason
     if truth is not None:
-        apart, right = _compared(truth.after - estimate.after, estimate.after_error)
+        _, apart, right = _compared(truth.after - estimate.after, estimate.after_error)
         if not right:
             reason = f"the estimate is {apart:.1f} standard errors per joint from the simulator's truth"
             return CANNOT_TELL, distance, reason
     if agrees:
         return YES, distance, ""
-    error, (least, _) = _error(predicted - estimate.after, np.hypot(estimate.after_error, own))
+    _, (least, _) = _error(predicted - estimate.after, np.hypot(estimate.after_error, own))
     if least == 0.0:
-        return CANNOT_TELL, distance, f"some joints disagree, but all errors together reach the {error:.3f} rad/s"
+        far = min(1.96, ratios.max())
+        off = ", ".join(f"{ratio:.1f} (joint {joint})" for joint, ratio in enumerate(ratios, 1) if ratio >= far)
+        reason = f"off by {off} standard errors, but the interval of the error of all joints reaches zero"
+        return CANNOT_TELL, distance, reason
     return (CANNOT_TELL, distance, "an input that was assumed may be the reason") if assumed else (NO, distance, "")
 
 
-def _compared(difference: Array, errors: Array) -> tuple[float, bool]:
-    """Root mean square of a difference (n,) in standard errors (n,), and whether it passes the chi-squared test."""
+def _compared(difference: Array, errors: Array) -> tuple[Array, float, bool]:
+    """Absolute difference (n,) in standard errors (n,), its root mean square, and whether chi-squared accepts it."""
     least = max(LEAST_ERROR * float(np.sqrt(np.mean(errors**2))), 1e-9)
-    ratios = difference / np.maximum(errors, least)
-    return float(np.sqrt(np.mean(ratios**2))), bool(ratios @ ratios <= chi2.ppf(CONFIDENCE, len(ratios)))
+    ratios = np.abs(difference) / np.maximum(errors, least)
+    return ratios, float(np.sqrt(np.mean(ratios**2))), bool(ratios @ ratios <= chi2.ppf(CONFIDENCE, len(ratios)))
 
 
 def _error(difference: Array, errors: Array) -> tuple[float, tuple[float, float]]:

@@ -74,6 +74,9 @@ def test_results_can_be_moved_aside(tmp_path):
         (inside / "log.txt").write_text("d")
         raise ZeroDivisionError
     assert content(out) == whole("c") and content(tmp_path / "out.failed.1") == {"log.txt": "d"}
+    with (output := OutputFolder(out, "demo", aside=True)) as inside:
+        (inside / "one.txt").write_text("e")
+    assert output.moved == tmp_path / "out.3" and content(output.moved) == whole("c")
 
 
 def test_an_error_leaves_the_earlier_results(tmp_path):

@@ -95,6 +95,12 @@ def test_every_command_is_understood_by_its_parser(page: str) -> None:
             benchmark(args.name)[0].parse_args(args.options)
 
 
+def test_a_reader_of_the_first_pages_is_refused_no_results_folder() -> None:
+    lines = [line for page in ("README.md", "docs/tutorials.md") for line in own_commands(page)]
+    folders = [re.findall(r"--out (\S+)", line)[0] for line in lines if line.startswith("analyze results")]
+    assert len(folders) == len(set(folders)) >= 2
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_launch_file_and_its_arguments_exist(page: str) -> None:
     shared = (ROOT / "impact_aware" / "bringup" / "launching.py").read_text(encoding="utf-8")
@@ -142,7 +148,13 @@ def test_every_command_that_needs_neither_robot_nor_minutes_runs(
     for command in own_commands(page):
         if re.match(RUN, command):
             assert main(shlex.split(command)) == 0, (command, capsys.readouterr().err)
-            assert capsys.readouterr().out.strip(), command
+            out = capsys.readouterr().out
+            assert out.strip(), command
+            if command.startswith("analyze trial.csv"):
+                verdict = re.findall("uncertainty of the estimate: ([a-z' ]+) \\(", out)
+                assert verdict == re.findall(r"simulated hit gives \*(.*?)\*", (ROOT / page).read_text("utf-8"))
+            if "trial_2.csv" in command:
+                assert "--offset" not in out and "standard error there is 7.0 cm" in out
     if page == "docs/tutorials.md":
         [impact] = json.loads((lab / "results" / "lab" / "analysis.json").read_text(encoding="utf-8"))["impacts"]
         assert abs(impact["time"] - 0.992) < 0.002  # between two samples, and as good as six digits of a position

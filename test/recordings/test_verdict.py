@@ -57,7 +57,7 @@ def test_no_is_never_said_beside_an_interval_that_has_zero():
     assert found.within == NO and found.interval[0] > 0.0
     found = verdict(AFTER + [0.0, 0.0, 0.3], None, estimate(error=errors), None)
     assert found.distance > 1.7 and found.interval[0] == 0.0
-    assert found.within == CANNOT_TELL and found.reason.startswith("some joints disagree, but all errors together")
+    assert found.within == CANNOT_TELL and found.reason.startswith("off by 3.7 (joint 3) standard errors, but the")
 
 
 @pytest.mark.parametrize("predicted", [AFTER, AFTER + [0.2, 0.0, 0.0]])
