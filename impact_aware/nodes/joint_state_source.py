@@ -81,7 +81,7 @@ class ServingOrder:
 
 
 class _Turn:
-    """Order of one topic: a reader served before the first one waits, at most until its own next message.
+    """Order of one topic: a reader that DDS serves before the first one waits, at most until its own next message.
 
     Attributes:
         led: Whether there is a first reader.

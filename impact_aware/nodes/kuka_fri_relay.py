@@ -158,7 +158,7 @@ class KukaFriRelayNode(Node):
 
     @property
     def finished(self) -> bool:
-        """Whether the process may end: no commands arrive, and the arm is held."""
+        """Whether the process may end: it passes no torques on, and the arm is held or was never commanded."""
         relay = self.relay
         return self._leaving and not relay.leads and (relay.holds or not relay.reason)
 

@@ -34,7 +34,7 @@ class DiagnosticsReporter:
         self._node = node
         self._own = collect
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # Wall time: a simulator's clock that stands still needs an explanation.
+        # Wall time, so that the status comes also while a simulator's clock stands still.
         steady_timer(node, period, self.report)
 
     def _collect(self) -> Report:
