@@ -65,6 +65,7 @@ setup(
         "completion": ["argcomplete"],
         # 80 MB and 165 MB that neither `predict` nor `analyze` of a bag or a CSV needs.
         "parquet": ["pyarrow"],
+        "rerun": ["rerun-sdk>=0.41"],
         "simulation": ["mujoco>=3.2"],
         "franka": ["pylibfranka>=0.20,<0.22"],
         "test": ["hypothesis", "pytest"],

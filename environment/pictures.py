@@ -3,7 +3,8 @@
 `pictures.py NAME ...` draws them and records a hash of that code in docs/images/made.json; `pictures.py` alone lists
 them. RViz's come from Debian's `rviz` (packages `rviz xvfb xauth imagemagick python3-rospy python3-rosmaster
 python3-visualization-msgs python3-tf2-msgs`), the report's and the terminal's from `chromium`, the printed page also
-from `poppler-utils`. `foxglove.png` is a screenshot of Lichtblick, which no registry has, and is made by hand.
+from `poppler-utils`; Rerun's from `pip install 'impact_aware[rerun]'`, `xvfb` and
+`mesa-vulkan-drivers`. `foxglove.png` is a screenshot of Lichtblick, which no registry has, and is made by hand.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class Picture:
         rooms: Paths whose code draws it.
         demo: Recording it shows; empty for none.
         command: Words after `impact-aware`, with `{bag}` and `{out}`; "rviz", "copy FILE", "browser SIZE [ID]" with
-            the id of one section, "printed PAGE", "terminal WORDS", "campaign TASK PLOT", "validate NAME FILE" or
-            "notebook".
+            the id of one section, "printed PAGE", "terminal WORDS", "rerun OFFSET" from the impact, s, "campaign
+            TASK PLOT", "validate NAME FILE" or "notebook".
     """
 
     rooms: tuple[str, ...]
@@ -80,6 +81,7 @@ PICTURES = {
     "can.png": Picture(SCENE, "hit-and-push-can", RENDER),
     "turned_box.png": Picture(SCENE, "turned", RENDER + " --view top --time -0.05"),
     "franka.png": Picture((*SCENE, "rigs/impact_aware_rigs/franka"), "franka", RENDER),
+    "rerun.png": Picture(SCENE, "hit-and-push", "rerun 0.13"),
     "hit_and_push.png": Picture(("impact_aware/experiments/run_figures.py",), "hit-and-push", "copy impact.png"),
     "analysis-report.png": Picture(REPORT, "hit-and-push", "browser 1280,2100"),
     "analysis-phone.png": Picture(REPORT, "hit-and-push", "browser 390,1500"),
@@ -223,6 +225,18 @@ def show_terminal(name: str, words: list[str]) -> None:
     browse(page, size, f"--screenshot={IMAGES / name}")
 
 
+def show_rerun(name: str, offset: float) -> None:
+    """Draw what Rerun's viewer shows a moment after it has opened the time around an impact."""
+    demo, file = PICTURES[name].demo, RUNS / "impact.rrd"
+    time = str(impact_time(demo) + offset)
+    command("render", str(run_of(demo) / "bag"), "--time", time, "--out", str(file), "--force")
+    words = ["xvfb-run", "-a", "-s", "-screen 0 1300x800x24", "rerun", "--port", "auto", "--bind", "127.0.0.1"]
+    words += ["--renderer", "vulkan", "--window-size", "1100x620", "--hide-welcome-screen"]
+    subprocess.run([*words, "--screenshot-to", IMAGES / name, file], check=True, capture_output=True)
+    shrink = ["-resize", "1400x", "-colors", "128", f"PNG8:{IMAGES / name}"]
+    subprocess.run(["convert", IMAGES / name, *shrink], check=True)
+
+
 def draw_campaign(name: str, task: str, which: str) -> None:
     """Groups from the recorded figures of the page, or the comparison of one setup, simulated anew."""
     from impact_aware.control import VARIANTS
@@ -284,6 +298,8 @@ def draw(name: str) -> None:
     elif kind == "terminal":
         bag = (run_of(picture.demo) / "bag").relative_to(RUNS)
         show_terminal(name, [word.format(bag=bag) for word in rest.split()])
+    elif kind == "rerun":
+        show_rerun(name, float(rest))
     elif kind == "campaign":
         draw_campaign(name, *rest.split())
     elif kind == "validate":

@@ -1,4 +1,4 @@
-"""`impact-aware render BAG`: what RViz would show of a recording, as a PNG, or in slow motion as a GIF."""
+"""`impact-aware render BAG`: what RViz would show of a recording, as a PNG, in slow motion as a GIF, or for Rerun."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_options(parser, PictureOptions)
     parser.epilog = (
-        "--out takes a .png file here too, or a .gif file for the impact in slow motion; "
+        "--out takes a .png file here too, or for the impact in slow motion a .gif, or a .rrd for Rerun; "
         "without it, BAG's name.png is written to the current folder."
     )
 
@@ -53,14 +53,15 @@ def run(args: argparse.Namespace) -> int:
     with Bag(args.bag) as bag:
         scene = read_scene(bag, time=args.time, robot=args.robot)
         try:
-            if path.suffix.lower() == ".gif":
+            if path.suffix.lower() in (".gif", ".rrd"):
                 # Imported here, because a picture alone needs none of it.
                 from impact_aware.render.movie import FRAMES, draw_movie
+                from impact_aware.render.rerun_file import write_rerun
 
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with progress(total=FRAMES, desc="frames", leave=False) as bar:
-                    words = {"view": args.view, "robot": args.robot}
-                    draw_movie(bag, path, scene, **words, on_frame=bar.update)
+                    write = draw_movie if path.suffix.lower() == ".gif" else write_rerun
+                    write(bag, path, scene, view=args.view, robot=args.robot, on_frame=bar.update)
             else:
                 draw_scene(scene, path, view=args.view)
         except OSError as error:
@@ -81,17 +82,17 @@ def output_file(out: Path | None, bag: Path) -> Path:
     """The picture's path: `out` itself, or named after the recording in the folder `out`.
 
     Raises:
-        InvalidInputError: A file that is no .png and no .gif.
+        InvalidInputError: A file of another kind.
     """
     # Most recordings are called bag; the folder around them has the meaningful name.
     whole = Path(os.path.realpath(bag))
     name = next((path.stem for path in (whole, *whole.parents) if path.stem not in ("bag", "")), "scene")
     if out is None:
         return Path(f"{name}.png")
-    if out.suffix.lower() in (".png", ".gif"):
+    if out.suffix.lower() in (".png", ".gif", ".rrd"):
         return out
     if out.suffix and not out.is_dir():
-        raise InvalidInputError("--out", str(out), "a .png file, a .gif file, or a folder")
+        raise InvalidInputError("--out", str(out), "a .png, .gif or .rrd file, or a folder")
     return out / f"{name}.png"
 
 

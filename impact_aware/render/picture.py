@@ -88,7 +88,7 @@ def drawn_markers(scene: RecordedScene) -> Drawn:
 def corners_of(scene: RecordedScene, drawn: Drawn) -> Array:
     """Points (m, 3) that the large picture must show, m."""
     corners = [robot.reshape(-1, 3) for robot in _robots(scene)]
-    corners += [placed(points, _pose_of(arm, marker)) for arm, marker in drawn for points in _extent(marker)]
+    corners += [placed(points, pose_of(arm, marker)) for arm, marker in drawn for points in _extent(marker)]
     return np.concatenate(corners) if corners else np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
 
 
@@ -134,7 +134,7 @@ def _item(marker: Marker) -> str:
     return marker.namespace.rpartition("/")[2]
 
 
-def _pose_of(arm: RecordedArm, marker: Marker) -> pin.SE3:
+def pose_of(arm: RecordedArm, marker: Marker) -> pin.SE3:
     """Markers of the arm's own base frame stand where its base stands; the others are in the common frame."""
     return arm.base if marker.frame == arm.frame else pin.SE3.Identity()
 
@@ -157,11 +157,11 @@ def _scene_view(
             canvas.add(ribbon(start, end, width, camera.eye), color, lit=False)
     for robot in _robots(scene):
         canvas.add(robot, LINK)
-    _add_markers(canvas, [(_pose_of(arm, marker), marker) for arm, marker in drawn])
+    _add_markers(canvas, [(pose_of(arm, marker), marker) for arm, marker in drawn])
     _show(axes, canvas)
     for arm, marker in drawn:
         if marker.kind is Kind.TEXT and _item(marker) == "object_text":
-            _write(axes, canvas, placed(marker.position, _pose_of(arm, marker)), marker.text, marker.color)
+            _write(axes, canvas, placed(marker.position, pose_of(arm, marker)), marker.text, marker.color)
     for arm in scene.arms:
         _frame_axes(axes, canvas, arm.base)
         if arm.name:
@@ -189,7 +189,7 @@ def _near_view(
     near = [
         m for m in markers if "streamline" not in _item(m) and "field" not in _item(m) and _item(m) != "object_goal"
     ]
-    _add_markers(canvas, [(_pose_of(arm, marker), marker) for marker in near])
+    _add_markers(canvas, [(pose_of(arm, marker), marker) for marker in near])
     _show(axes, canvas)
     velocities = contact_velocities(impact, contact, arm.robot, arm.scene.outcome)
     said = spoken_speeds(velocities, alone=arm.scene.predicted_alone(impact))

@@ -121,6 +121,18 @@ def read_scene(
     return RecordedScene(time, span, every, arms)
 
 
+def joint_velocities(bag: Bag) -> dict[str, tuple[Array, dict[str, Array]]]:
+    """Per topic of joint states their stamps (k,), s, and by joint the velocities (k,), rad/s, where they have them."""
+    found = {}
+    for topic in _joint_topics(bag).values():
+        messages = [message for _, message in bag.messages(topic) if len(message.velocity) == len(message.name)]
+        if messages and all(message.name == messages[0].name for message in messages):
+            times = np.array([stamp_seconds(message) for message in messages])
+            columns = np.array([message.velocity for message in messages]).T
+            found[topic] = times, dict(zip(messages[0].name, columns, strict=True))
+    return found
+
+
 def _joint_topics(bag: Bag) -> dict[str, str]:
     """Arm name -> topic of its joint states."""
     topics = sorted(topic for topic, kind in bag.topics.items() if kind == JOINT_STATE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +23,7 @@ from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
 from impact_aware.messages.reference_field import field_to_message
-from impact_aware.render import movie, read_scene
+from impact_aware.render import movie, read_scene, rerun_file
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 
@@ -114,7 +116,8 @@ def write_recording(path: Path, namespaces: tuple[str, ...] = ("",), bases: tupl
                 state = blank("sensor_msgs/msg/JointState")
                 set_stamp(state.header.stamp, time)
                 state.name = list(panda.joint_names)
-                state.position = panda.home + since * (velocity if since < 0.0 else found.velocity_after)
+                state.velocity = velocity if since < 0.0 else found.velocity_after
+                state.position = panda.home + since * state.velocity
                 write(f"{namespace}/joint_states", state, time)
             write(f"{namespace}/impacts", event, IMPACT + 0.002)
             write(f"{namespace}/predicted_jumps", prediction, IMPACT + 0.003)
@@ -219,6 +222,30 @@ def test_a_gif_shows_the_time_around_the_impact(recording, tmp_path, capsys, mon
     assert "--out" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_rerun_file_has_scene_velocities_and_impact_on_one_timeline(recording, tmp_path, command, monkeypatch):
+    chunk = pytest.importorskip("rerun.chunk")
+    monkeypatch.setattr(rerun_file, "FRAMES", 3)
+    path = tmp_path / "hit.rrd"
+    status, _, error = command("render", str(recording), "--out", str(path))
+    assert status == 0, error
+    rows = Counter()
+    for part in chunk.RrdReader(path).store().stream():
+        rows[part.entity_path] += part.num_rows
+    assert rows["/impacts"] == 1 and rows["/scene/robot"] == 3
+    assert [name for name in rows if name.endswith("/at_impact/velocity_after/0")], sorted(rows)
+    moving = {name: count for name, count in rows.items() if name.startswith("/velocity/joint_states/panda_joint")}
+    assert len(moving) == 7 and set(moving.values()) == {round(1000 * (movie.BEFORE + movie.AFTER)) + 1}
+
+
+def test_a_rerun_file_without_rerun_names_what_to_install(recording, tmp_path, command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    path = tmp_path / "hit.rrd"
+    status, _, error = command("render", str(recording), "--out", str(path))
+    assert status == 2 and "pip install 'impact_aware[rerun]'" in error and error.count("\n") == 1
+    assert not path.exists()
+
+
 def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, command):
     status, said, _ = command("render", str(recording), "--out", str(tmp_path / "new"), "--time", "1.0")
     assert status == 0
@@ -234,7 +261,7 @@ def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, c
         (("--view", "0,90.5"), "--view: got '0,90.5', expected an elevation"),
         (("--robot", "pandaa"), "robot: got 'pandaa', expected one of"),
         (("--robot", "kuka_lwr4"), "--robot: got kuka_lwr4 with joints such as"),
-        (("--out", "picture.jpg"), "--out: got picture.jpg, expected a .png file, a .gif file, or a folder"),
+        (("--out", "picture.jpg"), "--out: got picture.jpg, expected a .png, .gif or .rrd file, or a folder"),
     ],
 )
 def test_what_can_not_be_drawn_is_one_clear_line(recording, tmp_path, monkeypatch, command, words, message):

@@ -1,0 +1,142 @@
+"""The time around an impact for Rerun: robot, object and arrows in slow motion, joint velocities, impacts."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.bags.bag import Bag
+from impact_aware.errors import InvalidInputError
+from impact_aware.markers import Kind, Marker, style
+from impact_aware.output_folder import write_whole
+from impact_aware.render.camera import view_direction
+from impact_aware.render.movie import AFTER, BEFORE, FRAMES
+from impact_aware.render.picture import LINK, Drawn, corners_of, drawn_markers, pose_of
+from impact_aware.render.recorded_scene import RecordedArm, RecordedScene, joint_velocities, read_scene
+from impact_aware.render.solids import marker_triangles, placed
+
+TIMELINE = "time"
+
+SLOWER = 0.1
+"""Speed of the repetition in the viewer, as a share of real time."""
+
+
+DISTANCE = 1.1
+"""Distance of the eye from the scene, as a share of the scene's diagonal."""
+
+
+def write_rerun(
+    bag: Bag,
+    path: Path,
+    scene: RecordedScene,
+    *,
+    view: str,
+    robot: str | None,
+    on_frame: Callable[[], object] = lambda: None,
+) -> Path:
+    """Write a `.rrd` file; an existing one is replaced.
+
+    Args:
+        bag: Recording of the scene.
+        path: Where to write it.
+        scene: Scene in the middle, which `read_scene` gave for the recording.
+        view: As of `draw_scene`.
+        robot: Profile of the robot, as of `read_scene`.
+        on_frame: Called after each of `FRAMES` frames.
+
+    Raises:
+        InvalidInputError: `rerun-sdk` is not installed.
+    """
+    try:
+        rr: Any = importlib.import_module("rerun")
+    except ModuleNotFoundError as error:
+        expected = "a .png or .gif file without rerun-sdk: pip install 'impact_aware[rerun]'"
+        raise InvalidInputError("--out", str(path), expected) from error
+    recording = rr.RecordingStream("impact_aware")
+    stream = recording.binary_stream()
+    begin, end = max(scene.span[0], scene.time - BEFORE), min(scene.span[1], scene.time + AFTER)
+    recording.send_blueprint(_blueprint(rr, corners_of(scene, drawn_markers(scene)), view))
+    for topic, (times, velocities) in joint_velocities(bag).items():
+        for name, values in velocities.items():
+            near = (times >= begin) & (times <= end)
+            index = [rr.TimeColumn(TIMELINE, duration=times[near])]
+            recording.send_columns(f"velocity{topic}/{name}", index, rr.Scalars.columns(scalars=values[near]))
+    for time in (found for found in scene.impact_times if begin <= found <= end):
+        recording.set_time(TIMELINE, duration=time)
+        recording.log("impacts", rr.TextLog(f"impact at {time:.4f} s"))
+    shown: set[str] = set()
+    for time in np.linspace(begin, end, FRAMES).tolist():
+        recording.set_time(TIMELINE, duration=time)
+        now = read_scene(bag, time=time, robot=robot)
+        drawn = _named(drawn_markers(now))
+        for name in shown - drawn.keys():
+            recording.log(name, rr.Clear(recursive=False))
+        shown = set(drawn)
+        for name, (arm, marker) in drawn.items():
+            recording.log(name, _shape(rr, marker, pose_of(arm, marker)))
+        for arm in now.arms:
+            if arm.robot is not None and arm.q is not None:
+                triangles = placed(arm.shape.triangles(arm.robot, arm.q), arm.base)
+                recording.log(f"scene/robot/{arm.name}", _mesh(rr, triangles, LINK))
+        on_frame()
+    write_whole(path, stream.read())
+    return path
+
+
+def _named(drawn: Drawn) -> dict[str, tuple[RecordedArm, Marker]]:
+    """Markers by entity; the texts of an impact are one label of several lines, since labels would overlap."""
+    named: dict[str, tuple[RecordedArm, Marker]] = {}
+    for arm, marker in drawn:
+        group, _, item = marker.namespace.rpartition("/")
+        text = marker.kind is Kind.TEXT and item != "object_text"
+        name = f"scene/{group}/text" if text else f"scene/{marker.namespace}/{marker.id}"
+        if text and name in named:
+            first = named[name][1]
+            marker = replace(first, text=f"{first.text}\n{marker.text}", color=style.TEXT)
+        named[name] = arm, marker
+    return named
+
+
+def _blueprint(rr: Any, corners: Array, view: str) -> Any:
+    """Scene (corners (m, 3), m) on the left, joint velocities and impacts on the right, repeated in slow motion."""
+    views = importlib.import_module("rerun.blueprint")
+    panel = views.TimePanel(timeline=TIMELINE, playback_speed=SLOWER, loop_mode="all", state="collapsed")
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    azimuth, elevation = np.radians(view_direction(view))
+    along = np.array([np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)])
+    target = 0.5 * (low + high)
+    eye = views.EyeControls3D(position=target + DISTANCE * np.linalg.norm(high - low) * along, look_target=target)
+    space = views.Spatial3DView(origin="scene", background=[*style.BACKGROUND, 1.0], eye_controls=eye)
+    plots = views.TimeSeriesView(origin="velocity", name="joint velocities, rad/s")
+    side = views.Vertical(plots, views.TextLogView(origin="impacts"), row_shares=[3, 1])
+    return views.Blueprint(views.Horizontal(space, side, column_shares=[3, 2]), panel, collapse_panels=True)
+
+
+def _shape(rr: Any, marker: Marker, pose: pin.SE3) -> Any:
+    """A marker in the frame of the scene, m."""
+    if marker.kind is Kind.TEXT:
+        point = placed(marker.position, pose)
+        return rr.Points3D([point], labels=[marker.text], colors=[marker.color], radii=0.0, show_labels=True)
+    if marker.kind in (Kind.LINE_LIST, Kind.LINE_STRIP):
+        points = placed(marker.points, pose)
+        lines = [points] if marker.kind is Kind.LINE_STRIP else points.reshape(-1, 2, 3)
+        return rr.LineStrips3D(lines, colors=[marker.color], radii=0.5 * marker.scale[0])
+    return _mesh(rr, placed(marker_triangles(marker, np.zeros(3)), pose), marker.color)
+
+
+def _mesh(rr: Any, triangles: Array, color: tuple[float, ...]) -> Any:
+    """Triangles (m, 3, 3), m."""
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+    corners = triangles.reshape(-1, 3)
+    return rr.Mesh3D(
+        vertex_positions=corners, vertex_normals=np.repeat(normals, 3, axis=0), albedo_factor=color,
+        triangle_indices=np.arange(len(corners)).reshape(-1, 3),
+    )  # fmt: skip
