@@ -10,11 +10,14 @@ d_i, a test with weights c_i may be off by |sum c_i d_i| times the speed, as eit
 
 A jump keeps growing in the positions and an encoder glitch does not: an excess has to be confirmed by a larger error at
 the next sample, predicted from the very window that showed the first.
+
+A soft contact changes the velocity over tens of milliseconds, and no look-ahead of a few quick samples shows it. The
+tests therefore run on samples that are `soft_period` apart as well, so that the spans of time are alike at all rates.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +34,7 @@ from impact_aware.detection.windowed_detector import (
     ranged,
     ranged_per_joint,
 )
+from impact_aware.records import ImpactEvent
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,10 @@ class AdaptiveWindowParameters(WindowParameters):
         fixed_bound: Bound on every prediction error in place of the derived one, rad; the thesis uses 0.7e-3.
         confirmation_samples: Samples in a row that have to be out of bounds; 1 is quickest and takes a glitch for an
             impact.
+        soft_period: About the time between the samples that are tested for soft contacts as well, s; None for no such
+            test. It takes two sampling periods or more, and no `fixed_bound`.
+        soft_variation: `acceleration_variation` of that test, whose spans of time are longer; the jerk builds it up
+            within the same time.
     """
 
     window: int = 12
@@ -57,6 +65,15 @@ class AdaptiveWindowParameters(WindowParameters):
     sharp_bound: bool = True
     fixed_bound: float | None = ranged(None, "more than 0 rad, or None", lambda value: value is None or value > 0.0)
     confirmation_samples: int = 2
+    soft_period: float | None = ranged(0.005, "more than 0 s, or None", lambda value: value is None or value > 0.0)
+    soft_variation: PerJoint = ranged_per_joint(20.0)
+
+    @property
+    def stride(self) -> int:
+        """Sampling periods between the samples that are tested for soft contacts; below 2 none are."""
+        if self.soft_period is None or self.fixed_bound is not None:
+            return 0
+        return round(self.soft_period / self.sampling_period)
 
     def __post_init__(self) -> None:
         """Check every range, and what must fit together."""
@@ -70,6 +87,8 @@ class AdaptiveWindowDetector(WindowedDetector):
     """Finds impacts as jumps of the velocity, from positions only."""
 
     name: ClassVar[str] = "adaptive_window"
+    _soft: AdaptiveWindowDetector | None = None
+    _periods = 0
 
     def __init__(self, joint_count: int, parameters: AdaptiveWindowParameters | None = None) -> None:
         """Precompute the tests.
@@ -129,8 +148,61 @@ class AdaptiveWindowDetector(WindowedDetector):
         self._excess = np.empty_like(self._errors)
         self._flat_excess = self._excess.reshape(-1)
         super().__init__(joint_count, chosen, length, kink_span=chosen.horizon + 1)
+        self._stride = chosen.stride
+        if self._stride > 1:
+            soft = per_joint(chosen, "soft_variation", joint_count)
+            longer = replace(
+                chosen,
+                sampling_period=self._stride * chosen.sampling_period,
+                acceleration_variation=tuple(soft.tolist()),
+                jerk_bound=tuple((jerk * soft / acceleration).tolist()),
+                soft_period=None,
+            )
+            self._soft = AdaptiveWindowDetector(joint_count, longer)
+
+    def update(self, sample: JointSample) -> ImpactEvent | None:
+        """Take the next sample in; see `ImpactDetector.update`."""
+        event = super().update(sample)
+        if self._soft is None or event is not None:
+            return event
+        if self._window.fresh:
+            self._restart_soft(0)
+        if self._periods % self._stride:
+            return None
+        event = self._soft.update(sample)
+        if event is not None:
+            self.acknowledge()
+        return event
+
+    def reset(self) -> None:
+        """Forget every sample and event; the drop counts stay."""
+        super().reset()
+        if self._soft is not None:
+            self._soft.reset()
+
+    def rearm(self) -> None:
+        """End the refractory time, since the next impact may come at once."""
+        super().rearm()
+        if self._soft is not None:
+            self._soft.rearm()
+
+    def acknowledge(self) -> None:
+        """Take note of an impact detected elsewhere at the newest sample: the refractory time begins."""
+        super().acknowledge()
+        if self._soft is not None:
+            self._soft._last_event = self._window.time
+            # Its newest sample may be one before the impact.
+            self._restart_soft(-1)
+
+    def _restart_soft(self, periods: int) -> None:
+        """Forget the samples for soft contacts; the next one comes after as many sampling periods less than 0."""
+        assert self._soft is not None
+        self._soft._window.reset()
+        self._soft._forget()
+        self._periods = periods
 
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
+        self._periods += steps
         self.level = self._largest_excess(steps)
         if self.level <= 1.0 and not self._confirmed:
             return None
@@ -158,6 +230,7 @@ class AdaptiveWindowDetector(WindowedDetector):
         return Finding(int(residual.argmax()), residual)
 
     def _rest(self, sample: JointSample, steps: int) -> None:
+        self._periods += steps
         if self._largest_excess(steps) > 1.0:
             self._window.restart_joints(np.asarray((self._excess > 1.0).any(axis=0)), 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -229,7 +229,7 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
         gamma = (M + B_theta)^-1 J_N^T,
 
     so the joint with the largest |gamma_i| shows it first. Watching only that one keeps the others' vibrations from
-    raising alarms; it needs the position and direction of the contact.
+    raising alarms; it needs the position and direction of the contact. `soft_period` has no effect.
 
     Attributes:
         normal: Expected contact normal from the obstacle into the robot, unit vector (3,), base frame.
@@ -259,7 +259,7 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
         if robot.n != joint_count:
             raise InvalidInputError("robot", f"{robot.n} joints", f"{joint_count} joints")
         self._robot, self.normal = robot, unit_vector("normal", normal)
-        super().__init__(joint_count, parameters)
+        super().__init__(joint_count, replace(parameters or AdaptiveWindowParameters(), soft_period=None))
 
     def _largest_excess(self, steps: int) -> float:
         largest = super()._largest_excess(steps)

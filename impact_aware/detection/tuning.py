@@ -48,8 +48,8 @@ class Tuning:
         false_alarms_per_hour: Expected in motion like that of the recording.
         false_alarms_bound: Rate that the recording alone excludes with 95 % confidence, 3 over its length, per hour.
         hours: Length of the recording.
-        largest: Largest variation of the acceleration that each joint needed, rad/s^2; of the other detectors the
-            largest level over their default thresholds.
+        largest: Largest variation of the acceleration that each joint needed, rad/s^2, then those for soft contacts;
+            of the other detectors the largest level over their default thresholds.
     """
 
     detector: str
@@ -131,18 +131,21 @@ def tune(
         **fixed,
     }
     window = name == "adaptive_window"
-    signals = _needed_variation(learnt, recording) if window else _levels(name, learnt, recording, robot)
-    maxima = _second_maxima(signals, quality.sampling_period)
     if window:
         # Where noise explains every error, slower motion than this is still allowed for.
-        maxima = np.maximum(maxima, LEAST_VARIATION)
+        maxima = np.maximum(_window_maxima(learnt, recording), LEAST_VARIATION)
+    else:
+        maxima = _second_maxima(_levels(name, learnt, recording, robot), quality.sampling_period)
     if not len(maxima) or not (maxima > 0.0).any():
         raise InvalidInputError("recording", "no usable signal", f"the signal that {name} looks at")
     share = false_alarms_per_hour / maxima.shape[1]
     bounds, rates = zip(*(_threshold(column, share, margin) for column in maxima.T), strict=True)
     if window:
-        learnt["acceleration_variation"] = bounds
-        learnt["jerk_bound"] = tuple(value / _CORNER for value in bounds)
+        joints = recording.positions.shape[1]
+        learnt["acceleration_variation"] = bounds[:joints]
+        learnt["jerk_bound"] = tuple(value / _CORNER for value in bounds[:joints])
+        if len(bounds) > joints:
+            learnt["soft_variation"] = bounds[joints:]
     else:
         learnt |= _scaled(name, learnt, bounds[0], robot)
     return Tuning(
@@ -174,6 +177,21 @@ def load_parameters(path: str | Path, detector: str) -> dict[str, Any]:
     if detector in PARAMETERS:
         detector_parameters(detector, found)
     return found
+
+
+def _window_maxima(learnt: dict[str, Any], recording: Recording) -> Array:
+    """Largest variation of every second that each joint needs, rad/s^2, then those for soft contacts (seconds, k)."""
+    period = learnt["sampling_period"]
+    maxima = _second_maxima(_needed_variation(learnt, recording), period)
+    stride = AdaptiveWindowParameters(**learnt).stride
+    if stride < 2:
+        return maxima
+    rows = np.rint(recording.times / period) % stride == 0
+    fewer = Recording(recording.positions.shape[1], recording.times[rows], recording.positions[rows])
+    soft = learnt | {"sampling_period": stride * period, "soft_period": None}
+    longer = _second_maxima(_needed_variation(soft, fewer), stride * period)
+    seconds = min(len(maxima), len(longer))
+    return np.hstack((maxima[:seconds], longer[:seconds]))
 
 
 def _needed_variation(learnt: dict[str, Any], recording: Recording) -> Array:

@@ -88,6 +88,62 @@ def test_jumps_are_found_within_five_milliseconds_and_timed(resolution, jump):
     assert np.median(jump_errors) < 0.2 * jump
 
 
+def soft_contact(rate, duration, peak, begin=0.3013):
+    """Positions (m, 2) whose acceleration is half a sine of one duration, s, and height, rad/s^2."""
+    times = np.arange(round(0.5 * rate)) / rate
+    within = np.clip(times - begin, 0.0, duration)
+    scale = duration / np.pi
+    pushed = peak * scale * (within - scale * np.sin(within / scale) + 2.0 * np.maximum(times - begin - duration, 0.0))
+    return times, quantise(np.outer(times, [0.3, -0.2]) + np.outer(pushed, [1.0, 0.3]), 1e-5)
+
+
+# The acceleration changes by twice the variation of smooth motion when it goes from one end of that to the other.
+@pytest.mark.parametrize("rate", [1000, 500, 200])
+@pytest.mark.parametrize(("duration", "found", "quiet"), [(0.02, 45.0, 42.0), (0.04, 46.0, 43.0), (0.06, 47.0, 43.0)])
+def test_a_soft_contact_is_found_by_its_acceleration_at_every_rate_alike(rate, duration, found, quiet):
+    detector = make_detector("adaptive_window", 2, sampling_period=1.0 / rate)
+    assert detector.detect(*soft_contact(rate, duration, quiet)) == []
+    events = detector.detect(*soft_contact(rate, duration, found))
+    # The second one is the end of the contact.
+    assert 0.3013 < events[0].time_detected < 0.3013 + duration + 0.005 and len(events) <= 2
+    assert abs(events[0].time - 0.3013) < 0.7 * duration
+    assert detector.detect(*soft_contact(rate, duration, found))[0].time == events[0].time
+
+
+def test_soft_contacts_are_looked_for_from_two_periods_on_and_by_a_bound_of_their_own():
+    def events(peak=47.0, rate=1000, **options):
+        detector = make_detector("adaptive_window", 2, sampling_period=1.0 / rate, **options)
+        return detector.detect(*soft_contact(rate, 0.04, peak))
+
+    assert events() and events(soft_period=0.002) == events(soft_period=None) == events(fixed_bound=0.7e-3) == []
+    assert events(soft_variation=(24.0, 20.0)) == [] != events(60.0, soft_variation=(24.0, 20.0))
+    with pytest.raises(InvalidInputError, match="soft_variation"):
+        make_detector("adaptive_window", 2, soft_variation=(20.0, 20.0, 20.0))
+
+
+def test_a_hit_is_one_event_for_quick_and_for_soft_contacts():
+    times, quiet = soft_contact(1000, 0.04, 0.0)
+    for number in range(5):
+        rows = with_jump(times, quiet, 0.2003 + number * PERIOD, [0.5, -0.2])
+        assert len(make_detector("adaptive_window", 2, refractory_time=0.0).detect(times, rows)) == 1
+    # In the refractory time of one kind there is none of the other.
+    hard_and_soft = with_jump(times, soft_contact(1000, 0.04, 60.0)[1], 0.2803, [0.5, -0.2])
+    detector = make_detector("adaptive_window", 2, refractory_time=0.15)
+    (first,) = run(detector, times, hard_and_soft)
+    assert first.time_detected < 0.29
+    detector.reset()
+    first, second = [*run(detector, times[:290], hard_and_soft[:290]), *rearmed(detector, times, hard_and_soft, 290)]
+    assert first.time_detected < 0.29 and 0.31 < second.time_detected < 0.35
+    soft_and_hard = with_jump(times, soft_contact(1000, 0.04, 60.0)[1], 0.3303, [0.5, -0.2])
+    (first,) = detector.detect(times, soft_and_hard)
+    assert first.time_detected < 0.3303
+
+
+def rearmed(detector, times, positions, begin):
+    detector.rearm()
+    return run(detector, times[begin:], positions[begin:])
+
+
 def test_earliest_joint_and_branch_velocities_are_those_of_the_signal():
     times = np.arange(200) * PERIOD
     slopes = np.array([0.2, -0.4, 0.6])

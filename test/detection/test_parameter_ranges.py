@@ -25,6 +25,7 @@ def edges(words):
         return [least, least + 1], [least - 1]
     return {
         "more than 0 s": ([LITTLE], [0.0, -1.0]),
+        "more than 0 s, or None": ([None, LITTLE], [0.0, -1.0]),
         "more than 0 N m": ([LITTLE], [0.0, -1.0]),
         "more than 0 rad, or None": ([None, LITTLE], [0.0, -1.0]),
         "0 s or more": ([0.0, 1.0], [-LITTLE]),

@@ -114,7 +114,7 @@ class DetectorScore:
 def detector_factories(robot: RobotModel, noise: MeasurementNoise) -> dict[str, Factory]:
     """Every detector of the package, and the thesis's own forms of the adaptive window, set up for that noise."""
     source: dict[str, Any] = {"encoder_resolution": noise.encoder_resolution, "position_noise": noise.position}
-    single: dict[str, Any] = {"smallest_window": 12, "horizon": 1, "confirmation_samples": 1}
+    single: dict[str, Any] = {"smallest_window": 12, "horizon": 1, "confirmation_samples": 1, "soft_period": None}
     n = robot.n
     upwards = np.array([0.0, 0.0, 1.0])
 
