@@ -27,9 +27,6 @@ from impact_aware.tables.options import TableOptions
 MOST_EVENTS = 5
 """Events that are no impacts, of each arm, that are printed; the JSON has them all."""
 
-MOST_LIMITATIONS = 6
-"""Number of printed limitations of the recordings; the report and the JSON have all of them, with their reasons."""
-
 _JSON, _IMPACTS, _ABLATION = "analysis.json", "impacts.csv", "ablation.csv"
 
 
@@ -115,7 +112,10 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
     lines += [f"note: {note}" for note in analysis.notes]
     lines += _limitation_lines(analysis)
     speed = analysis.messages / analysis.seconds_read if analysis.seconds_read > 0.0 else math.nan
-    lines.append(f"read {analysis.messages} messages in {analysis.seconds_read:.2f} s ({speed:,.0f} per second)")
+    lines.append(
+        f"read {analysis.messages} messages in {analysis.seconds_read:.2f} s ({speed:,.0f} per second), "
+        f"{analysis.seconds:.1f} s for all"
+    )
     if out is not None:
         lines.append(f"results in {out}")
     return "\n".join(map(one_line, lines))
@@ -125,7 +125,7 @@ def _ablation_lines(analysis: Analysis) -> list[str]:
     """One line per label and friction: the mean error with each inertia, where several impacts were predicted."""
     if not analysis.ablation_groups:
         return []
-    lines = ["mean error of the predicted velocity after, deg/s"]
+    lines = ["mean norm of the error of the predicted velocity after, deg/s"]
     rows: dict[tuple[str, float, int], list[str]] = {}
     for group in analysis.ablation_groups:
         words = f"{group.inertia} {math.degrees(group.error_mean):.2f}"
@@ -144,9 +144,7 @@ def _limitation_lines(analysis: Analysis) -> list[str]:
     if not rows:
         return []
     shown = [what + (f" ({'; '.join(dict.fromkeys(places))})" if places else "") for what, places in rows.items()]
-    left = [f"{len(shown) - MOST_LIMITATIONS} more"] if len(shown) > MOST_LIMITATIONS else []
-    title = "can't tell (reasons: --json, or the report of --out)"
-    return [title, *(f"  {what}" for what in (*shown[:MOST_LIMITATIONS], *left))]
+    return ["can't tell (reasons: --json, or the report of --out)", *(f"  {what}" for what in shown)]
 
 
 def _impact_lines(impact: AnalyzedImpact) -> list[str]:
@@ -171,7 +169,7 @@ def _impact_lines(impact: AnalyzedImpact) -> list[str]:
 def _impact_line(impact: AnalyzedImpact) -> str:
     parts = [
         f"impact {impact.index} at {impact.time:.4f} s{_plus_minus(1e3 * impact.event.time_std, 1, ' ms')}",
-        f"known {1e3 * (impact.event.time_detected - impact.time):.1f} ms later",
+        f"detected {1e3 * (impact.event.time_detected - impact.time):.1f} ms later",
     ]
     if impact.cause == SECOND_CONTACT:
         parts.append("second contact")

@@ -10,9 +10,9 @@ from pathlib import Path
 from impact_aware.cli.output import keep, show
 from impact_aware.errors import InvalidInputError
 from impact_aware.parameters import Options, described
-from impact_aware.recordings.arm_notes import robot_notes
 from impact_aware.robot.load import arm_of_urdf
 from impact_aware.robot.new_profile import minimal_profile
+from impact_aware.robot.plausible import robot_notes
 
 
 @dataclass(frozen=True, kw_only=True)

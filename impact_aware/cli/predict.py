@@ -31,7 +31,7 @@ from impact_aware.parameters import Options, described, shared
 from impact_aware.ranges import Range
 from impact_aware.resources import read_text
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
-from impact_aware.robot.plausible import check_state, limit_notes
+from impact_aware.robot.plausible import check_state, limit_notes, robot_notes
 from impact_aware.tables.options import TableOptions
 
 LENGTH = Range(0.0, 10.0, "m", open_below=True)
@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
         uncertain = predict_with_covariance(robot, q, dq, contact, spread, obstacle=obstacle, **choices)
         prediction = uncertain.prediction
     result = to_json(robot, prediction)
-    notes = (*robot.notes, *limit_notes(robot, q))
+    notes = (*robot_notes(robot), *limit_notes(robot, q))
     result["notes"] = list(notes)
     text = format_prediction(robot, prediction)
     if uncertain is not None:
@@ -183,7 +183,7 @@ def _run_states(args: argparse.Namespace) -> int:
     columns = TableOptions(columns=tuple(args.columns)).column_map()
     table = state_table.read_states(args.states, robot, degrees=args.degrees, columns=columns)
     check_state(robot, table.q, table.dq, _DEGREES)
-    notes = (*robot.notes, *limit_notes(robot, table.q))
+    notes = (*robot_notes(robot), *limit_notes(robot, table.q))
     show_notes(notes)
     start = time.perf_counter()
     prediction = predict_batch(

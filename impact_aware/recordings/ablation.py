@@ -56,6 +56,7 @@ class AblationGroup:
         error_max: Largest norm, rad/s.
         velocity_before_mean: (n,) Mean velocity before, rad/s, for reference as in Table II.
         velocity_after_mean: (n,) Mean velocity after by the references, rad/s.
+        mean_error: (n,) Standard error of a mean predicted minus reference velocity, rad/s.
     """
 
     label: str
@@ -70,6 +71,7 @@ class AblationGroup:
     error_max: float
     velocity_before_mean: Array
     velocity_after_mean: Array
+    mean_error: Array
 
 
 def ablate(robot: RobotModel, impact: AnalyzedImpact) -> tuple[AblationRow, ...]:
@@ -125,7 +127,9 @@ def group(arms: Sequence[ArmAnalysis]) -> tuple[AblationGroup, ...]:
         # Two arms of the same kind have other joint names; what counts is which joint it is.
         errors = np.array([row.joint_error for _, row in pairs])
         norms = np.array([row.error for _, row in pairs])
-        afters = [found.after for impact, _ in pairs if (found := impact.reference) is not None]
+        known = [(impact, found) for impact, _ in pairs if (found := impact.reference) is not None]
+        own = [np.zeros(1) if impact.prediction_std is None else impact.prediction_std for impact, _ in known]
+        spreads = [np.hypot(found.after_error, np.nan_to_num(std)) for (_, found), std in zip(known, own, strict=True)]
         groups.append(
             AblationGroup(
                 label=label,
@@ -139,7 +143,8 @@ def group(arms: Sequence[ArmAnalysis]) -> tuple[AblationGroup, ...]:
                 error_mean=float(norms.mean()),
                 error_max=float(norms.max()),
                 velocity_before_mean=np.mean([impact.velocity_before for impact, _ in pairs], axis=0),
-                velocity_after_mean=np.mean(afters, axis=0),
+                velocity_after_mean=np.mean([found.after for _, found in known], axis=0),
+                mean_error=np.sqrt(np.mean(np.square(spreads), axis=0) / len(pairs)),
             )
         )
     return tuple(groups)

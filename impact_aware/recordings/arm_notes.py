@@ -12,22 +12,9 @@ from impact_aware.recordings.impact_finder import ImpactFinder
 from impact_aware.recordings.input_faults import InputFaults
 from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.results import ArmAnalysis
-from impact_aware.robot import RobotModel
 
 NEAR = 0.02
 """Between a named and a found impact, s."""
-
-
-def robot_notes(robot: RobotModel | None) -> tuple[str, ...]:
-    """What a reader of an arm's predictions has to know about its model."""
-    if robot is None:
-        return ()
-    unknown = robot.known_inertia("M+B_theta") == "M"
-    note = (
-        f"the apparent motor inertia of {robot.name} is not known: predictions are those of the links alone, M, which "
-        "jump too far where motors count; impact-aware identify inertia finds it"
-    )
-    return (*robot.notes, note) if unknown else robot.notes
 
 
 def data_notes(selector: ArmSelector, stage: InputStage, finder: ImpactFinder) -> list[str]:
@@ -55,7 +42,7 @@ def data_notes(selector: ArmSelector, stage: InputStage, finder: ImpactFinder) -
 
 def beside_notes(options: FileOptions, arms: Sequence[ArmAnalysis]) -> list[str]:
     """That the file beside a recording was read, and which of its impact times nothing was found at."""
-    notes = [f"{options.path.name} was read: its entries hold where the command line has none"]
+    notes = [f"{options.path.name} has the options that the command line leaves out"]
     times = [impact.time for arm in arms for impact in arm.impacts]
     for time in options.impact_times:
         if not any(abs(found - time) <= NEAR for found in times):

@@ -244,7 +244,7 @@ def _answered(find: Find, answer: Answer) -> Find:
 
 def _jump_in_words(candidate: Candidate, joint_names: Sequence[str]) -> str:
     branches = candidate.strongest
-    joint = int(np.argmax(np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)))
+    joint = int(np.argmax(np.abs(branches.jump) - branches.jump_std))
     # The samples don't resolve less than a hundredth.
     error = max(float(branches.jump_std[joint]), 0.01)
     size = f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} rad/s"

@@ -18,7 +18,6 @@ from impact_aware.recordings.arm_notes import (
     beside_notes,
     check_times,
     data_notes,
-    robot_notes,
 )
 from impact_aware.recordings.arm_reading import ArmReading, read_arm, why_nothing
 from impact_aware.recordings.arm_selection import arm_of_table, arms_in_bag
@@ -41,7 +40,7 @@ from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.surroundings import Surroundings, surroundings_of_bag, track_beside
 from impact_aware.recordings.touches import PERIOD
 from impact_aware.robot import load_robot
-from impact_aware.robot.plausible import limit_notes
+from impact_aware.robot.plausible import limit_notes, robot_notes
 from impact_aware.tables.column_file import KINDS, way_to_table
 from impact_aware.tables.column_file import SUFFIXES as TABLES
 from impact_aware.tables.joint_table import open_table
@@ -80,10 +79,17 @@ def analyze(
     arms: list[ArmAnalysis] = []
     notes: list[str] = []
     reading = 0.0
+    settings = options.plain()
     for file in paths:
         beside = file_options(file)
-        found, seconds, added = _analyze_file(file, with_file_options(options, beside), surface, report)
-        added += [] if beside is None else beside_notes(beside, found)
+        completed = with_file_options(options, beside)
+        found, seconds, added = _analyze_file(file, completed, surface, report)
+        if beside is not None:
+            added += beside_notes(beside, found)
+            for name, value in completed.plain().items():
+                if value != options.plain()[name]:
+                    settings[f"{name} ({beside.path.name})"] = value
+                    settings.pop(name if len(paths) == 1 else "", None)
         arms += found
         notes += added
         reading += seconds
@@ -95,7 +101,7 @@ def analyze(
         messages=sum(arm.messages for arm in arms),
         seconds_read=reading,
         seconds=time.perf_counter() - started,
-        settings=options.plain(),
+        settings=settings,
         versions=versions(),
         ablation_groups=group(arms),
         notes=tuple(notes),

@@ -304,7 +304,7 @@ class Analysis:
         messages: Joint-state messages read, all arms together.
         seconds_read: Wall time that reading and detecting took, s.
         seconds: Wall time of everything, s.
-        settings: Every option with its value, in plain types.
+        settings: Every option with its value, in plain types; as "NAME (FILE)" that of a file beside a recording.
         versions: Name and version of the software that made it.
         ablation_groups: Tables II and III of Rey Arias 2024 over all recordings; empty without ablation.
         notes: What a reader has to know, one sentence each.

@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from impact_aware.recordings.ablation import AblationGroup
+from impact_aware.recordings.verdict import DECISIVE
 
 ESSENTIAL = 1.0
 """Difference of two errors from which on it counts, deg/s (Rey Arias 2024, IV-B)."""
@@ -17,7 +20,7 @@ INERTIAS = ("M+B_theta", "M+B_rho", "M")
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure, and `better` or `worse` when the first column of its joint differs essentially from the second."""
+    """One figure, and `better` where it is essentially less than that of the other of the first two columns."""
 
     text: str
     verdict: str = ""
@@ -113,21 +116,25 @@ def _line(label: str, columns: Sequence[AblationGroup | None], *, with_velocitie
     known = [column for column in columns if column is not None]
     cells: list[Cell] = []
     for joint in range(len(known[0].joint_names)):
-        errors = [None if column is None else math.degrees(column.joint_error_mean[joint]) for column in columns]
-        cells += _compared(errors)
+        cells += _compared(columns, slice(joint, joint + 1))
     velocities = []
     if with_velocities:
         for after, before in zip(known[0].velocity_after_mean, known[0].velocity_before_mean, strict=True):
             velocities.append(f"{math.degrees(after):.2f} ({math.degrees(before):.2f})".replace("-", "\u2212"))
-    norms = _compared([None if column is None else math.degrees(column.error_mean) for column in columns])
+    norms = _compared(columns, slice(None))
     return Line(label, known[0].count, tuple(cells), tuple(velocities), tuple(norms))
 
 
-def _compared(errors: Sequence[float | None]) -> list[Cell]:
-    """Cells of one joint; the verdict on the first variant stands at the first two."""
-    first, second = errors[0], errors[1]
-    verdict = ""
-    if first is not None and second is not None and abs(first - second) > ESSENTIAL:
-        verdict = "better" if first < second else "worse"
-    texts = ["–" if error is None or not math.isfinite(error) else f"{error:.2f}" for error in errors]
-    return [Cell(text, verdict if index < 2 else "") for index, text in enumerate(texts)]
+def _compared(columns: Sequence[AblationGroup | None], joints: slice) -> list[Cell]:
+    """Cells of one joint, or of the norm over all; the better of the first two is marked where the data decide."""
+    errors, misfits = [], []
+    for column in columns:
+        own = np.full(1, np.nan) if column is None else column.joint_error_mean[joints]
+        norm = math.nan if column is None else column.error_mean
+        errors.append(math.degrees(float(own[0]) if len(own) == 1 else norm))
+        unsure = np.ones(1) if column is None else np.maximum(column.mean_error[joints], 1e-9)
+        misfits.append(float(np.sum((own / unsure) ** 2)))
+    best = int(errors[1] < errors[0])
+    clear = errors[1 - best] - errors[best] > ESSENTIAL and misfits[1 - best] - misfits[best] >= DECISIVE
+    texts = [f"{error:.2f}" if math.isfinite(error) else "–" for error in errors]
+    return [Cell(text, "better" if clear and index == best else "") for index, text in enumerate(texts)]

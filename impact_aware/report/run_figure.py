@@ -17,13 +17,13 @@ from impact_aware.report.run_series import ArmSeries, RunSeries
 WINDOW = (-0.10, 0.30)
 """Time shown around the first impact, s."""
 
-MODE_COLORS = {2: "#fff1d6", 3: "#e3f1e6", 4: "#fce8e8", 5: "#e6ecf5"}
-"""ControllerState.MODE_* -> shade behind the curves; the ante-impact mode stays white."""
+MODE_COLORS = {1: "#ffffff", 2: "#fff1d6", 3: "#e3f1e6", 4: "#fce8e8", 5: "#e6ecf5"}
+"""ControllerState.MODE_* -> shade behind the curves."""
 
 JOINT_COLORS = ("#000000", "#004c8e", "#d95b29", "#148b53", "#a75895", "#2d6ce3", "#743800")
 """Colours of the joints, from base to tool; distinct with every kind of colour blindness."""
 
-MODE_NAMES = {2: "interim", 3: "post-impact", 4: "safe", 5: "hold"}
+MODE_NAMES = {1: "ante-impact", 2: "interim", 3: "post-impact", 4: "safe", 5: "hold"}
 
 _OBJECT_AXES = (("x", "#888888"), ("y", "#3b7d3b"), ("z", "#333333"))
 
@@ -89,7 +89,7 @@ def _draw_tool(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, An
     axes.plot(times, -arm.tool_velocity @ arm.normal, color="#1f5fa8", label="measured")
     axes.plot(times, -arm.reference_velocity @ arm.normal, "--", color="#1f5fa8", linewidth=0.9, label="reference")
     axes.set_ylabel("tool speed towards\nthe object, m/s")
-    axes.legend(loc="upper right", frameon=False, fontsize=9)
+    axes.legend(loc="best", frameon=False, fontsize=9)
 
 
 def _draw_target(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, Any], start: float) -> None:
@@ -98,7 +98,7 @@ def _draw_target(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, 
     for label, color, part in parts:
         axes.plot(times, np.linalg.norm(arm.target_acceleration[:, part], axis=1), color=color, label=label)
     axes.set_ylabel("target acceleration")
-    axes.legend(loc="upper right", frameon=False, fontsize=9)
+    axes.legend(loc="best", frameon=False, fontsize=9)
 
 
 def _draw_object(axes: Axes, run: RunSeries, start: float) -> None:

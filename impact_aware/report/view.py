@@ -275,7 +275,7 @@ def _common_facts(common: CommonImpact | None) -> Iterable[Fact]:
 
 
 _SOURCES = {
-    "option": "command line",
+    "option": "settings",
     "config": "surface file",
     "tf": "TF frame",
     "prediction": "recorded prediction",

@@ -128,6 +128,18 @@ def position_range(robot: RobotModel, joint: int) -> str:
     return f"radians within {low:.4g} and {high:.4g}"
 
 
+def robot_notes(robot: RobotModel | None) -> tuple[str, ...]:
+    """What a reader of an arm's predictions has to know about its model."""
+    if robot is None:
+        return ()
+    unknown = robot.known_inertia("M+B_theta") == "M"
+    note = (
+        f"the apparent motor inertia of {robot.name} is not known: predictions are those of the links alone, M, which "
+        "jump too far where motors count; impact-aware identify inertia finds it"
+    )
+    return (*robot.notes, note) if unknown else robot.notes
+
+
 def limit_notes(robot: RobotModel, q: Array) -> tuple[str, ...]:
     """One sentence about postures (n,) or (m, n), rad, outside the URDF's joint limits; none where all are inside."""
     model = robot.model

@@ -181,6 +181,12 @@ def test_a_posture_outside_the_joint_limits_is_answered_with_a_note(command):
     assert json.loads(command("predict", "--q", *Q, "--dq", *DQ, *CONTACT, "--json")[1])["notes"] == []
 
 
+def test_a_urdf_without_motor_inertia_is_answered_with_a_note(command):
+    zeros = ["--apparent-motor-inertia", *["0"] * 7]
+    err = command("predict", "--q", *Q, "--dq", *DQ, *CONTACT, *zeros)[2]
+    assert err.startswith("note: the apparent motor inertia of panda is not known")
+
+
 ASIDE = ["--contact-frame", "tool", "--normal", "0", "1", "0", "--friction", "0.6"]
 
 

@@ -24,6 +24,7 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
         label="hard", robot="two", joint_names=("a", "b"), inertia="M", friction=0.3, count=7,
         joint_error_mean=np.zeros(2), joint_error_max=np.zeros(2), error_mean=0.5, error_max=1.0,
         velocity_before_mean=np.zeros(2), velocity_after_mean=np.zeros(2),
+        mean_error=np.zeros(2),
     )  # fmt: skip
     bare = make_impact(index=4, estimate=None, prediction=None, expected=None, notes=())
     analysis = make_analysis(make_impact(), bare, ablation_groups=(group,))
@@ -38,19 +39,19 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
     assert lines[:first] == [
         "one.mcap left: 12345 messages, samples at 988 Hz, robot two",
         # By hand: 0.018 is of (0.39, 0.67) with 0.0104 and 0.0204; the verdict as in test_view.
-        "  impact 3 at 12.5000 s +- 0.4 ms, known 3.0 ms later, jump 0.775 +- 0.018 rad/s, slide, unexpected",
+        "  impact 3 at 12.5000 s +- 0.4 ms, detected 3.0 ms later, jump 0.775 +- 0.018 rad/s, slide, unexpected",
         "    prediction within the uncertainty of the estimate: no (4.7 standard errors per joint)",
         "    prediction off by 0.500 (0.180 to 0.820) rad/s, 64.5 % of the jump, from the estimate",
-        "  impact 4 at 12.5000 s +- 0.4 ms, known 3.0 ms later",
+        "  impact 4 at 12.5000 s +- 0.4 ms, detected 3.0 ms later",
         "    prediction within the uncertainty of the estimate: can't tell: nothing was predicted",
         "  note: a note of the arm",
         "  note: first note",
         "  note: second note",
-        "mean error of the predicted velocity after, deg/s",
+        "mean norm of the error of the predicted velocity after, deg/s",
         "  hard, friction 0.3, 7 impacts: M 28.65",
         "note: a note of all",
     ]
-    assert lines[-2:] == ["read 12345 messages in 0.25 s (49,380 per second)", "results in out"]
+    assert lines[-2:] == ["read 12345 messages in 0.25 s (49,380 per second), 1.8 s for all", "results in out"]
     quiet = replace(analysis.arms[0], impacts=(), rate_hz=np.nan, robot="", notes=())
     lines = analyze.format_analysis(replace(analysis, arms=(quiet,), ablation_groups=(), notes=()), None).splitlines()
     assert lines[:2] == ["one.mcap left: 12345 messages, samples at unknown rate, robot unknown", "  no impact"]

@@ -52,6 +52,10 @@ def test_a_jump_is_a_contact_and_the_next_a_second_one() -> None:
     assert [(cause.time, cause.cause) for cause in causes] == [(1.2, "contact"), (1.45, "second_contact")]
     assert "elbow jumps by -0.42 +- 0.03 rad/s" in causes[0].evidence
     assert "250 ms after a contact" in causes[1].evidence
+    # A joint that is known far better, and jumps less, is not the one that is named.
+    known = replace((first := candidate(1.2, kink=60.0)).branches, jump_std=np.array([1e-4, 0.03]))
+    (only,) = find_causes([found(replace(first, branches=known))], [], NAMES)
+    assert "elbow jumps" in only.evidence
 
 
 def test_a_late_jump_is_a_contact_of_its_own() -> None:

@@ -84,4 +84,6 @@ def test_an_analysis_reads_it_and_says_where_nothing_was_found(tmp_path):
     text = 'columns: {time: t, q: "joint_*_pos"}\ntime_unit: ms\ndegrees: true\nimpact_times: [0.5]\n'
     analysis = analyze([written(tmp_path, text)], AnalysisOptions())
     assert analysis.arms[0].rate_hz == pytest.approx(500.0)
+    assert analysis.settings["degrees (trial.impact.yaml)"] is True and "degrees" not in analysis.settings
+    assert analysis.settings["detector"]
     assert any("no contact was found within 20 ms of 0.5000 s" in note for note in analysis.notes)

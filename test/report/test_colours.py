@@ -21,7 +21,6 @@ WRITTEN = [
     *itertools.product(("ink", "muted", "accent"), ("page", "card", "band")),
     *((curve, "card") for curve in CURVES),  # the words of a legend
     ("good-ink", "good"),
-    ("bad-ink", "bad"),
     ("warn-ink", "warn"),
 ]
 

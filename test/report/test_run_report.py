@@ -125,7 +125,7 @@ def test_constants_are_those_of_the_messages():
     assert (run_series.MODE_IDLE, run_series.MODE_INTERIM, run_series.MODE_SAFE) == (
         stated["MODE_IDLE"], stated["MODE_INTERIM"], stated["MODE_SAFE"],
     )  # fmt: skip
-    assert [stated[f"MODE_{name}"] for name in ("INTERIM", "POST", "SAFE", "HOLD")] == list(MODE_COLORS)
+    assert [stated[f"MODE_{name}"] for name in ("ANTE", "INTERIM", "POST", "SAFE", "HOLD")] == list(MODE_COLORS)
 
 
 def test_the_columns_of_the_joints_hold_the_longest_name(single):

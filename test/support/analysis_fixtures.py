@@ -114,6 +114,7 @@ def _groups(impacts):
                     error_max=float(np.max(norms)),
                     velocity_before_mean=np.mean([impact.velocity_before for impact in own], axis=0),
                     velocity_after_mean=np.mean([impact.velocity_after_estimated for impact in own], axis=0),
+                    mean_error=np.full(len(own[0].joint_names), 0.001),
                 )
             )
     return tuple(groups)

@@ -106,6 +106,7 @@ GROUP = AblationGroup(
     error_max=0.6,
     velocity_before_mean=np.array([-0.7, -0.8]),
     velocity_after_mean=np.array([0.9, 1.1]),
+    mean_error=np.array([0.01, 0.02]),
 )
 
 ARMS = {"run_of_one_arm": [""], "run_of_two_arms": ["left", "right"]}
