@@ -12,6 +12,10 @@ LONGEST_LINE = 1500
 class ImpactAwareError(Exception):
     """Base of every error that `impact_aware` raises on purpose."""
 
+    def __init__(self, message: str = "") -> None:
+        """Keep the message as one line that a terminal and a log show as it is, whatever names it quotes."""
+        super().__init__(one_line(message))
+
 
 class InvalidInputError(ImpactAwareError, ValueError):
     """A value given by the caller can't be used.
@@ -27,7 +31,7 @@ class InvalidInputError(ImpactAwareError, ValueError):
         self.field = field
         self.value = value
         self.expected = expected
-        super().__init__(one_line(f"{field}: got {_shown(value)}, expected {expected}"))
+        super().__init__(f"{field}: got {_shown(value)}, expected {expected}")
 
 
 class UnknownNameError(InvalidInputError):
@@ -55,7 +59,9 @@ def one_line(text: str) -> str:
 
     A long text, with thousands of such names, is cut to `LONGEST_LINE` characters.
     """
-    shown = visible("".join(" " if c.isspace() else c for c in text[: LONGEST_LINE + 1]))
+    shown = text = text[: LONGEST_LINE + 1]
+    if not text.isprintable():
+        shown = visible("".join(" " if c.isspace() else c for c in text))
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}..."
 
 

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.resources import read_text
 
 MARKER = ".impact_aware.json"
 """Name of the file by which a folder of results is known as ours."""
@@ -197,8 +198,8 @@ def usable_folder(folder: Path) -> Path:
 def marker_of(folder: Path) -> dict[str, Any] | None:
     """Return the content of a folder's marker; None without a valid one."""
     try:
-        content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = json.loads(read_text("marker", folder / MARKER))
+    except (ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) and "command" in content else None
 
@@ -216,7 +217,8 @@ class FolderLock:
         Raises:
             OSError: The folder can't be opened.
         """
-        self._number = os.open(folder, os.O_RDONLY)
+        # A pipe would be waited for, and a link leads to what is another's.
+        self._number = os.open(folder, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         self.held = True
         try:
             fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -230,7 +232,7 @@ class FolderLock:
 
 def sweep(target: Path) -> None:
     """Remove what killed processes left beside a folder of results; whole results among it are kept aside."""
-    for left in target.parent.glob(f".{_escaped(target.name)}.unfinished-*"):
+    for left in filter(Path.is_dir, target.parent.glob(f".{_escaped(target.name)}.unfinished-*")):
         with contextlib.suppress(OSError):
             lock = FolderLock(left)
             try:
@@ -267,7 +269,9 @@ def write_whole(path: Path, content: str | bytes | Callable[[BinaryIO], object],
     # The file's name may be as long as a name can be.
     partial = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")
     try:
-        with open(partial, "wb") as file:
+        partial.unlink(missing_ok=True)
+        # A link that waits there would lead to another file.
+        with open(partial, "xb") as file:
             with contextlib.suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if callable(content):

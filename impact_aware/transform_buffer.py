@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 
 HISTORY = 10.0
 """How long moving frames are remembered, s, as tf2 does."""
@@ -85,7 +85,7 @@ def _ancestors(frame: str, step: Callable[[str], tuple[str, pin.SE3] | None]) ->
     while (above := step(chain[-1][0])) is not None:
         parent, pose = above
         if parent in seen:
-            raise FrameError(one_line(f"frame '{parent}' stands on itself"))
+            raise FrameError(f"frame '{parent}' stands on itself")
         seen.add(parent)
         chain.append((parent, pose * chain[-1][1]))
     return chain
@@ -105,14 +105,14 @@ def path_between(base: str, frame: str, parents: Mapping[str, str]) -> list[str]
     names = set(parents) | set(parents.values())
     for name in (base, frame):
         if name not in names:
-            raise FrameError(one_line(f"TF has no frame '{name[:100]}'"))
+            raise FrameError(f"TF has no frame '{name[:100]}'")
 
     def step(name: str) -> tuple[str, pin.SE3] | None:
         return (parents[name], pin.SE3.Identity()) if name in parents else None
 
     chains = [[name for name, _ in _ancestors(end, step)] for end in (base, frame)]
     if chains[0][-1] != chains[1][-1]:
-        raise FrameError(one_line(f"TF does not connect '{base[:100]}' and '{frame[:100]}'"))
+        raise FrameError(f"TF does not connect '{base[:100]}' and '{frame[:100]}'")
     return [name for name in (*chains[0], *chains[1]) if (name in chains[0]) != (name in chains[1])]
 
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from lz4.frame import LZ4FrameDecompressor
 from zstandard import ZstdDecompressor
 
-from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line, one_reason
+from impact_aware.errors import ImpactAwareError, InvalidInputError, one_reason
 from impact_aware.resources import most_unpacked, read_text
 from impact_aware.tables.column_file import way_to_table
 from impact_aware.yaml_text import read_yaml
@@ -36,10 +36,6 @@ _PIECE = 1 << 20
 
 class BagError(ImpactAwareError):
     """A recording can't be read, or lacks a requested topic or message."""
-
-    def __init__(self, message: str) -> None:
-        """Say it in one line, whatever names the recording has."""
-        super().__init__(one_line(message))
 
 
 @dataclass(frozen=True)
@@ -153,7 +149,7 @@ def _usable(file: Path, recording: Path, stack: ExitStack) -> Path:
                 if written > most:
                     raise BagError(f"{recording}: {file.name} unpacks to more than {most} bytes")
                 out.write(piece)
-    except BagError:
+    except (BagError, OSError):  # a full disk is no fault of the file
         raise
     except Exception as error:  # a file that was cut off is read as far as it goes
         if not written:

@@ -20,7 +20,7 @@ from rosbags.typesys.store import Typestore
 
 from impact_aware.bags.bag_files import BagError, decompress
 from impact_aware.bags.mcap_scan import McapScan, topic_of
-from impact_aware.bags.raw_messages import Extra, RawMessage, RawMessages, RawTopic, batches
+from impact_aware.bags.raw_messages import LATEST, Extra, RawMessage, RawMessages, RawTopic, batches
 from impact_aware.errors import one_reason
 
 LARGEST_DEFINITION = 1 << 20
@@ -247,7 +247,11 @@ class SqlitePart(Part):
         """Messages through the library, until it stumbles."""
         try:
             for connection, time, data in self._reader.messages(wanted) if wanted else ():
-                yield connection, time, bytes(data)
+                # A column of SQLite holds values of any type; bytes(10**10) would be as many zeros.
+                if isinstance(time, int) and 0 <= time <= LATEST and isinstance(data, bytes | memoryview):
+                    yield connection, time, bytes(data)
+                else:
+                    self._note("has a message without a time or bytes, which was left out")
         except Exception as error:  # the library and its database raise errors without a common base
             self._note(f"is damaged and was read up to there ({one_reason(error)})")
 

@@ -20,8 +20,9 @@ from mcap.opcode import Opcode
 from mcap.records import Attachment, Channel, Metadata, Schema
 
 from impact_aware.bags.bag_files import LARGEST_CHUNK, decompress
-from impact_aware.bags.raw_messages import BATCH, Extra, Integers, RawMessage, RawMessages, RawTopic
+from impact_aware.bags.raw_messages import BATCH, LATEST, Extra, Integers, RawMessage, RawMessages, RawTopic
 from impact_aware.errors import one_reason
+from impact_aware.resources import most_unpacked
 
 MAGIC = b"\x89MCAP0\r\n"
 
@@ -38,8 +39,11 @@ _HEADS = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("p
 LARGEST_RECORD = 1 << 30
 """Size of a record, bytes; compressed chunks have 1 to 10 MB, pictures and point clouds some ten."""
 
-_LATEST = np.iinfo(np.int64).max
-"""Latest time of a message that ROS can express, ns."""
+MOST_RECORDS = 1 << 21
+"""Records of a chunk; joint states of an arm have 200 bytes, so that the largest chunk holds 1.3 million."""
+
+MOST_DEFINITIONS = 1 << 17
+"""Schemas and channels of a chunk: there are 65536 of each at most."""
 
 _RECORDS: dict[int, Callable[[ReadDataStream], Schema | Channel | Extra]] = {
     SCHEMA: Schema.read,
@@ -65,6 +69,7 @@ class McapScan:
         self.channels: dict[int, RawTopic] = {}
         self.counts: dict[int, int] = {}
         self.damage: str | None = None
+        self._room = 0
         self._schemas: dict[int, Schema] = {}
 
     def messages(self, topics: Collection[str]) -> Iterator[RawMessages]:
@@ -109,7 +114,7 @@ class McapScan:
 
     def _outer_records(self, wanted: Collection[int]) -> Iterator[tuple[int, int, bytes]]:
         """Kind, position in the file and content of the wanted records outside chunks; chunks are decompressed."""
-        self.damage = None
+        self.damage, self._room = None, most_unpacked(self.path)
         with open(self.path, "rb") as file:
             end = os.fstat(file.fileno()).st_size
             if file.read(len(MAGIC)) != MAGIC:
@@ -149,6 +154,11 @@ class McapScan:
             self._note(f"has a damaged chunk at byte {begin}, which was left out")
             return None
         _, _, size, checksum, name_length = _CHUNK_HEADER.unpack_from(body)
+        # No chunk takes longer than its stated size, damaged ones included.
+        self._room -= min(size, LARGEST_CHUNK)
+        if self._room < 0:
+            self._note(f"unpacks to more than {most_unpacked(self.path)} bytes: it was read up to byte {begin}")
+            return None
         start = _CHUNK_HEADER.size + name_length + 8
         compression = body[_CHUNK_HEADER.size : _CHUNK_HEADER.size + name_length].decode(errors="replace")
         try:
@@ -165,13 +175,16 @@ class McapScan:
 
     def _places(self, data: bytes, begin: int) -> tuple[Integers, Integers, Integers]:
         """Kind, place and size of the records in the block that lies at byte `begin` of the file."""
-        begins, position, end = [], 0, len(data)
+        begins: list[int] = []
+        position, end = 0, len(data)
         head, least = _RECORD.unpack_from, _MESSAGE_HEADER.size
         while position + 9 <= end:
             kind, size = head(data, position)
             following = position + 9 + size
-            if following > end or kind == 0 or (size < least and kind == MESSAGE):
-                self._note(f"has damaged records in the chunk at byte {begin}, which were left out")
+            broken = following > end or kind == 0 or (size < least and kind == MESSAGE)
+            if broken or len(begins) == MOST_RECORDS:
+                why = "damaged records" if broken else f"more than {MOST_RECORDS} records"
+                self._note(f"has {why} in the chunk at byte {begin}, which were left out")
                 break
             begins.append(position)
             position = following
@@ -180,7 +193,7 @@ class McapScan:
         return heads["kind"].astype(np.int64), places + 9, heads["size"].astype(np.int64)
 
     def _learn(self, data: bytes, kinds: Integers, places: Integers, sizes: Integers) -> None:
-        for row in np.flatnonzero((kinds == SCHEMA) | (kinds == CHANNEL)).tolist():
+        for row in np.flatnonzero((kinds == SCHEMA) | (kinds == CHANNEL))[:MOST_DEFINITIONS].tolist():
             self._read(int(kinds[row]), data[places[row] : places[row] + sizes[row]])
 
     def _read(self, kind: int, body: bytes) -> Extra | None:
@@ -207,7 +220,7 @@ class McapScan:
         """Messages at their places in a block, topic by topic."""
         content = np.frombuffer(data, dtype=np.uint8)
         heads = content[places[:, None] + np.arange(_HEADS.itemsize)].view(_HEADS).reshape(-1)
-        usable = heads["time"] <= _LATEST
+        usable = heads["time"] <= LATEST
         if not usable.all():
             count = np.count_nonzero(~usable)
             self._note(f"has {count} messages after the year 2262, which were left out")

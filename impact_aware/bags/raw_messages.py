@@ -15,6 +15,9 @@ Integers = NDArray[np.int64]
 BATCH = 8192
 """Number of messages of one topic per batch, where the recording does not group them itself."""
 
+LATEST = 2**63 - 1
+"""Latest time of a message that ROS can express, ns."""
+
 Extra = Attachment | Metadata
 """Content of an MCAP file besides messages."""
 

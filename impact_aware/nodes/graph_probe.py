@@ -32,7 +32,10 @@ LOWEST_RATE = 200.0
 """Rate below which impacts are hard to detect, Hz."""
 
 MOST = 2
-"""Topics of states that are looked at in detail."""
+"""Topics of states that are listened to."""
+
+MOST_NAMES = 1000
+"""Names of joints that are kept of a topic, about: nobody reads more."""
 
 DISCOVERY_PERIOD = 0.1
 """Time between two looks for such topics, s."""
@@ -52,10 +55,11 @@ class Settings:
 
 @dataclass
 class _Received:
-    """Messages on a topic since a time of a steady clock, s: arrival and stamp, s of system time, and names of each."""
+    """Messages on a topic since a time of a steady clock, s: arrival and stamp of each, s of system time; all names."""
 
     since: float
-    messages: list[tuple[float, float, tuple[str, ...]]] = field(default_factory=list)
+    messages: list[tuple[float, float]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
 
 
 class GraphProbeNode(Node):
@@ -75,7 +79,7 @@ class GraphProbeNode(Node):
 
     def _discover(self) -> None:
         for topic in self._topics():
-            if topic not in self._received:
+            if topic not in self._received and len(self._received) < MOST:
                 self._listen(topic)
 
     def _topics(self) -> list[str]:
@@ -87,7 +91,9 @@ class GraphProbeNode(Node):
         received = self._received[topic] = _Received(time.monotonic())
 
         def receive(message: JointState) -> None:
-            received.messages.append((time.time(), stamp_seconds(message), tuple(message.name)))
+            received.messages.append((time.time(), stamp_seconds(message)))
+            if len(received.names) < MOST_NAMES:
+                received.names.update(message.name[:MOST_NAMES])
 
         self.create_subscription(JointState, topic, receive, state_qos(False, False))
 
@@ -118,7 +124,7 @@ class GraphProbeNode(Node):
 
     def _arms(self) -> list[tuple[str, str, str]]:
         """What comes on each topic of states."""
-        shown, others = list(self._received)[:MOST], list(self._received)[MOST:]
+        shown, others = list(self._received), [topic for topic in self._topics() if topic not in self._received]
         found = [(topic, *self._states(topic, self._received[topic])) for topic in shown]
         if others:
             found.append(("more joint_states", f"{_few(others)}: see --joint-states", ""))
@@ -139,7 +145,7 @@ class GraphProbeNode(Node):
         if rate < LOWEST_RATE:
             faults.append("joint_states:= the driver's own topic: bridges and broadcasters may repeat it more slowly")
         words, fault = self._stamps(arrivals, stamps)
-        names = sorted({name for _, _, own in received.messages for name in own})
+        names = sorted(received.names)
         wanted = load_profile(self._settings.robot).joint_names if self._settings.robot else ()
         faults += [*filter(None, (fault, _missing(names, wanted, self._settings.robot)))]
         joints = f"{len(names)} joints: {_few(names, 7)}"

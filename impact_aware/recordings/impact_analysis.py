@@ -137,6 +137,8 @@ def _analyze_file(
             topics = tuple(name for name, kind in bag.topics.items() if kind in JOINT_STATE_TYPES and name != commands)
         sources, notes = arms_in_bag(bag, options.robot, topics)
         arms = [read_arm(source, options) for source in sources]
+        # A task that can't be used is refused before the work.
+        task, problem = recorded_task(bag, options.task) if arms else (None, "")
         seconds = _read(bag, arms, report)
         notes = [f"{file.name}: {note}" for note in notes]
         if bag.damage:
@@ -151,7 +153,6 @@ def _analyze_file(
             arm.commands = commands_of_bag(bag, topic, names, arm.finder.event_times, options.command_topic)
         times = [find.time for arm in arms for find in arm.finder.found]
         around = surroundings_of_bag(bag, times, options, surface, arms[0].notes if arms else [])
-        task, problem = recorded_task(bag, options.task) if arms else (None, "")
         notes += [f"{file.name}: {problem}"] if problem else []
         bases = recorded_bases(bag) if task is None else task.bases
         if len(arms) == len(bases) == 1:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
@@ -93,11 +93,11 @@ def layout_of(path: Path) -> TextLayout:
     """Estimate the layout of a text from its first lines.
 
     Raises:
-        OSError, UnicodeDecodeError: It can't be read.
+        OSError, UnicodeDecodeError, CellError: It can't be read.
     """
     encoding = _encoding(path)
     with open(path, newline="", encoding=encoding) as file:
-        lines = [line for _ in range(_LINES) if (line := file.readline(_LONGEST_LINE))]
+        lines = list(islice(_lines(file), _LINES))
     guesses = [guess for delimiter in DELIMITERS if (guess := _guess(lines, delimiter, encoding)) is not None]
     if not guesses:
         return TextLayout(",", ".", (), (), (), 0, encoding)
@@ -113,7 +113,7 @@ def rows_of(path: Path, layout: TextLayout, empty: bool = False) -> Iterator[tup
     with open(path, newline="", encoding=layout.encoding) as file:
         next(islice(file, layout.above, layout.above), None)
         try:
-            for number, cells in _cells(file, layout.delimiter):
+            for number, cells in _cells(_lines(file), layout.delimiter):
                 if cells if empty else any(cells):
                     yield layout.above + number, cells
         except CellError as error:
@@ -170,6 +170,16 @@ def _encoding(path: Path) -> str:
         # NUL is in no text.
         return "utf-8-sig" if b"\0" in head else "cp1252"
     return "utf-8-sig"
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """The lines of a text; one without an end, as a file of zeros has, would fill the memory."""
+    number = 0
+    while line := file.readline(_LONGEST_LINE):
+        number += 1
+        if len(line) == _LONGEST_LINE:
+            raise CellError(number, f"{_LONGEST_LINE} characters or more")
+        yield line
 
 
 def _cells(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from impact_aware import output_folder as module
+from impact_aware.child_process import survives
 from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 from impact_aware.output_folder import MARKER, FolderLock, OutputError, OutputFolder, free_name, marker_of, write_whole
@@ -190,6 +191,23 @@ def test_what_a_killed_writer_left_of_a_file_goes_with_the_next_and_what_others_
     assert all(path.exists() for path in (elsewhere, alive, other, strange))
     write_whole(tmp_path / "map[1].npz", "again")
     assert not elsewhere.exists()
+
+
+def test_a_link_or_a_pipe_that_waits_beside_a_result_is_not_followed(tmp_path):
+    """In a folder of several users: a link where the file is written first, and pipes, at which a reader would hang."""
+    precious = tmp_path / "precious"
+    precious.write_text("keep")
+    (tmp_path / f".a.{os.getpid()}.part").symlink_to(precious)
+    write_whole(tmp_path / "a", "mine")
+    assert precious.read_text() == "keep" and (tmp_path / "a").read_text() == "mine"
+    assert not (tmp_path / "a").is_symlink()
+    (tmp_path / "out").mkdir()
+    for name in (f".b.{2**22 + 1}.part", ".out.unfinished-1", f"out/{MARKER}"):
+        os.mkfifo(tmp_path / name)
+    assert survives(lambda: write_whole(tmp_path / "b", "mine"))
+    assert survives(lambda: module.sweep(tmp_path / "out"))
+    assert survives(lambda: marker_of(tmp_path / "out"))
+    assert (tmp_path / "b").read_text() == "mine" and marker_of(tmp_path / "out") is None
 
 
 REPEAT = """

@@ -145,6 +145,13 @@ def test_everything_that_can_be_wrong_with_two_arms_and_many_publishers_fits_one
     assert all(own.advice in text for own in host) and all(own["advice"] in text for own in found.values())
 
 
+def test_a_flood_of_names_and_topics_fills_no_memory(probe):
+    many = [f"{name}/joint_states" for name in "abcdefghij"]
+    found = probe(topics=many, joints=[f"joint{k}" for k in range(50_000)], count=3)
+    assert "and 4 more" in found["more joint_states"]["found"]
+    assert "1000 joints" in found["/a/joint_states"]["found"]
+
+
 def test_parameters_that_remedies_name_are_those_of_every_node(tmp_path):
     named = [own for finding in worst_machine(tmp_path) for own in re.findall(r"`(\w+: [^`]+)`", finding.advice)]
     values = {name: value for own in named for name, value in yaml.safe_load(own).items()}

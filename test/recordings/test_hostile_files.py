@@ -4,7 +4,7 @@ import csv
 import io
 import sqlite3
 import struct
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import h5py
 import lz4.frame
@@ -18,6 +18,7 @@ from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from small_recordings import ROWS, bag_bytes, write_bag
 
+from impact_aware.bags import bag_files
 from impact_aware.bags.bag import Bag, BagError
 from impact_aware.bags.bag_files import LARGEST_CHUNK, decompress
 from impact_aware.errors import ImpactAwareError, InvalidInputError
@@ -77,6 +78,48 @@ def test_a_chunk_that_lies_about_its_size_is_left_out(tmp_path, said):
     read, damage = count(path)
     assert read == ROWS
     assert "damaged chunk at byte 17, which was left out" in damage
+
+
+def test_empty_records_and_many_chunks_take_bounded_time(tmp_path, monkeypatch):
+    """A chunk of 256 MiB packs 28 million records of 9 bytes into 24 kB, and a file has room for thousands of them."""
+    content, good = struct.pack("<BQ", 0x99, 0) * 100_000, bag_bytes("mcap")
+    records = chunk(zstandard.ZstdCompressor().compress(content), len(content))
+    path = tmp_path / "bag.mcap"
+    path.write_bytes(good[:8] + records + good[8:])
+    assert count(path) == (ROWS, "")
+    monkeypatch.setattr("impact_aware.bags.mcap_scan.MOST_RECORDS", 1000)
+    read, damage = count(path)
+    assert read == ROWS and "has more than 1000 records in the chunk at byte 17" in damage
+    path.write_bytes(good[:8] + 200 * records + good[8:])
+    monkeypatch.setattr("impact_aware.resources.LEAST_UNPACKED", 1 << 20)
+    monkeypatch.setattr("impact_aware.bags.mcap_scan.MOST_RECORDS", 1 << 20)
+    with pytest.raises(BagError, match=r"unpacks to more than \d+ bytes: it was read up to byte"), Bag(path):
+        pass
+
+
+def test_values_of_any_type_in_a_column_are_no_messages(tmp_path):
+    """SQLite keeps what it is given: a time that is no integer, and a size where bytes should be."""
+    (path,) = write_bag(tmp_path / "bag", plugin=StoragePlugin.SQLITE3).glob("*.db3")
+    odd = (("later", b""), (9e300, b""), (-(2**63), b""), (5, 10**11), (5, "text"), (5, 0.5))
+    with closing(sqlite3.connect(path)) as base, base:
+        base.executemany("INSERT INTO messages (topic_id, timestamp, data) VALUES (1, ?, ?)", odd)
+    read, damage = count(path)
+    assert read == ROWS and "has a message without a time or bytes, which was left out" in damage
+
+
+def test_a_full_disk_is_no_recording_that_was_cut_off(tmp_path, monkeypatch):
+    (tmp_path / "unpacked").mkdir()
+    (tmp_path / "unpacked" / "bag.mcap").symlink_to("/dev/full")
+    monkeypatch.setattr(bag_files, "TemporaryDirectory", lambda prefix: nullcontext(str(tmp_path / "unpacked")))
+    (tmp_path / "bag.mcap.zstd").write_bytes(zstandard.ZstdCompressor().compress(bytes(4 << 20)))
+    with pytest.raises(BagError, match="No space left"), Bag(tmp_path / "bag.mcap.zstd"):
+        pass
+
+
+def test_a_task_that_can_not_be_used_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("impact_aware.recordings.impact_analysis._read", None)
+    with pytest.raises(InvalidInputError, match="task: got nobody.yaml, expected a recording of a reference field"):
+        analyze([write_bag(tmp_path / "bag")], AnalysisOptions(task="nobody.yaml"))
 
 
 def test_sizes_of_records_beyond_the_file_do_not_matter(tmp_path):

@@ -87,6 +87,16 @@ def test_what_can_t_be_known_is_refused_by_name(lab, base, frame, time, kind, wo
         lab.pose(base, frame, time)
 
 
+def test_a_frames_name_writes_no_line_of_its_own(lab):
+    """It comes from the network, and goes to a log, a terminal and diagnostics."""
+    name = "a\x1b[2J\n[ERROR] \u202ex"
+    lab.add("base", name, 50.0, pin.SE3.Identity(), static=False)
+    lab.add(name, "tag", 10.0, pin.SE3.Identity(), static=False)
+    with pytest.raises(FrameError) as caught:
+        lab.pose("base", "tag", 10.0)
+    assert str(caught.value).isprintable() and "a\\x1b[2J [ERROR] \\u202ex" in str(caught.value)
+
+
 def test_a_frame_below_which_both_are_is_not_asked_for_its_time(lab):
     """Two things on the belt: how the belt moved does not matter, nor that it is not known at that time."""
     for name, y in (("left", 0.2), ("right", -0.3)):

@@ -125,6 +125,16 @@ def test_a_long_text_in_every_row_is_read_once(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000
 
 
+@pytest.mark.parametrize("above", [0, 500])
+def test_a_line_without_end_is_refused_as_soon_as_it_is_too_long(tmp_path, above):
+    """A file of zeros has any size, and takes no room on the disk."""
+    with open(tmp_path / "t.csv", "w") as file:
+        file.write("t,q1\n" * (above > 0) + "0.5,1\n" * above)
+        file.truncate(1 << 40)
+    with pytest.raises(InvalidInputError, match=f"line {above + 1 + (above > 0)}.*1048576 characters or more"):
+        open_columns(tmp_path / "t.csv").whole(["t", "q1"])
+
+
 def test_a_matlab_file_that_its_reader_would_misread_is_refused(tmp_path, recwarn):
     """One with a name twice, of which the last would count, and one with numbers of another machine."""
     for name, version in (("twice.mat", "5"), ("cray.mat", "4")):
