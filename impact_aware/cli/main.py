@@ -20,7 +20,7 @@ from pathlib import Path
 
 import impact_aware
 from impact_aware.cli.options import NumberParser, add_common, add_options
-from impact_aware.errors import ImpactAwareError, one_line, visible
+from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line, visible
 from impact_aware.library_settings import shield_process, without_compiler
 from impact_aware.plugins import plugins
 
@@ -95,6 +95,7 @@ def main(argv: list[str] | None = None) -> int:
     wanted = _wanted(argv)
     try:
         args = _parsed(build_parser(wanted), argv)
+        _check_place(args.out)
         with _visible_output(), warnings.catch_warnings():
             # Numbers that overflow are refused or left out by name; NumPy's lines about them say nothing to a user.
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -148,6 +149,14 @@ def _visible_output() -> Iterator[None]:
         sys.stdout = plain
         with contextlib.suppress(OSError, ValueError):
             screen.detach()
+
+
+def _check_place(out: Path | None) -> None:
+    """Refuse a folder for results that can't be written to, before the work."""
+    places = () if out is None else (out.absolute(), *out.absolute().parents)
+    above = next((path for path in places if os.path.lexists(path)), None)
+    if above is not None and above.is_dir() and not os.access(above, os.W_OK | os.X_OK):
+        raise InvalidInputError("--out", str(out), f"a place that can be written to, which {above} is not")
 
 
 def _wanted(words: list[str]) -> str | None:

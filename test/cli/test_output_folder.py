@@ -129,6 +129,14 @@ def test_a_place_that_can_not_be_written_to_is_one_line():
         pass
 
 
+@pytest.mark.parametrize("words", [("validate",), ("identify", "plan"), ("tune-detector", "bag"), ("doctor",)])
+def test_every_command_refuses_a_place_that_is_closed_before_the_work(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.setattr(os, "access", lambda path, _how: Path(path) != tmp_path)
+    assert main([*words, "--out", str(tmp_path / "deep" / "out")]) == 2
+    expected = f"a place that can be written to, which {tmp_path} is not"
+    assert capsys.readouterr().err == f"impact-aware: error: --out: got {tmp_path}/deep/out, expected {expected}\n"
+
+
 def test_what_a_killed_run_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path):
     dead, done, living = (tmp_path / f".o*t.unfinished-{number}" for number in (1, 2, 3))
     for folder, complete in ((dead, False), (done, True), (living, False)):
