@@ -11,12 +11,17 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
+from impact_aware.child_process import survives
 from impact_aware.contact.box import nearest_turn
 from impact_aware.contact.shape import Shape, SurfacePoint, shortest_turn
 from impact_aware.errors import InvalidInputError
+from impact_aware.resources import read_bytes
 
 MOST_VERTICES = 256
 """Corners of a hull: a task with more is no message to be sent to every node."""
+
+LARGEST_MESH, MOST_MEMORY = 1 << 26, 1 << 32
+"""Size of a mesh's file, and what reading it may take, bytes; a million triangles have 50 MB."""
 
 FLAT = 1e-5
 """Corners that are no farther from the plane of a face, as a share of the hull's size, lie in it."""
@@ -181,14 +186,15 @@ def mesh_vertices(path: str | Path, scale: float = 1.0) -> Array:
     Raises:
         InvalidInputError: A file that can't be read, or no body.
     """
-    if not Path(path).is_file():
-        raise InvalidInputError("mesh", str(path), "a file that exists")
-    try:
-        read = pin.hppfcl.MeshLoader().load(str(path), np.full(3, float(scale)))
-        points = np.array(read.vertices())
-    except (RuntimeError, ValueError) as error:
-        raise InvalidInputError("mesh", str(path), "a mesh that can be read, such as an STL file") from error
-    solid = _solid(points, "mesh")
+    read_bytes("mesh", Path(path), "mesh file", LARGEST_MESH)
+
+    def load() -> Array:
+        return np.array(pin.hppfcl.MeshLoader().load(str(path), np.full(3, float(scale))).vertices())
+
+    # Assimp follows what stands in the file: a damaged one can end the process, or fill the memory.
+    if not survives(load, most=MOST_MEMORY):
+        raise InvalidInputError("mesh", str(path), "a mesh that can be read, such as an STL file")
+    solid = _solid(load(), "mesh")
     return solid.corners + solid.origin
 
 

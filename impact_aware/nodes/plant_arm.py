@@ -15,6 +15,7 @@ from impact_aware.nodes.arm_inputs import ArmInput
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.state_publisher import StatePublisher
+from impact_aware.resources import read_text
 from impact_aware.simulation import ImpactTruth
 from impact_aware.simulation.impact_truth import impact_of_truth
 from impact_aware.simulation.sensors import JointReading
@@ -56,7 +57,7 @@ class PlantArm:
         self._truth_publisher = node.create_publisher(ImpactPrediction, arm.topic("true_impacts"), STREAM_QOS)
         description = node.create_publisher(String, arm.topic("robot_description"), LATCHED_QOS)
         if arm.robot.profile is not None:
-            description.publish(String(data=arm.robot.profile.urdf.read_text()))
+            description.publish(String(data=read_text("urdf", arm.robot.profile.urdf)))
 
     def torque(self, positions: Array, reading: JointReading, now: float) -> Array | None:
         """What drives the arm at the plant's joint positions, N m; None before it is commanded."""

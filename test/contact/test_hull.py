@@ -1,9 +1,12 @@
 """Convex hulls: a wedge worked out by hand, a box that must be one, and files of meshes."""
 
+import os
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
+from impact_aware.contact import hull as module
 from impact_aware.contact.box import Box
 from impact_aware.contact.hull import MOST_VERTICES, Hull, mesh_vertices
 from impact_aware.contact.shape import PlacedShape
@@ -167,12 +170,12 @@ def test_a_mesh_is_read_in_its_own_unit(tmp_path):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda folder: mesh_vertices(folder / "none.stl"), "mesh: got .*none.stl, expected a file that exists"),
+        (lambda folder: mesh_vertices(folder / "none.stl"), "mesh: got .*none.stl, expected a readable mesh file"),
         (
             lambda folder: mesh_vertices(written(folder / "a.stl", 0.0 * RAMP)),
             "mesh: got .*a.stl, expected a mesh that can be read",
         ),
-        (lambda folder: mesh_vertices(folder), "expected a file that exists"),
+        (lambda folder: mesh_vertices(folder), "expected a readable mesh file .Is a directory"),
         (lambda folder: Hull(RAMP[:3]), "object vertices: got an array of shape .3, 3., expected four points or more"),
         (lambda folder: Hull(RAMP * [1.0, 1.0, 0.0]), "object vertices: got 7 points, expected four points or more"),
         (lambda folder: Hull([*RAMP.tolist(), [np.nan, 0.0, 0.0]]), "finite numbers"),
@@ -182,6 +185,23 @@ def test_a_mesh_is_read_in_its_own_unit(tmp_path):
 def test_what_makes_no_hull_is_refused_in_one_line(tmp_path, make, words):
     with pytest.raises(InvalidInputError, match=words):
         make(tmp_path)
+
+
+def test_a_mesh_that_ends_its_reader_or_is_a_pipe_is_refused(tmp_path, monkeypatch):
+    """A triangle with a corner that the file does not have: Assimp reads on behind the corners."""
+    kinds = "".join(f"property float {axis}\n" for axis in "xyz")
+    kinds += "element face 1\nproperty list uchar int vertex_index\n"
+    corners = "0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 999999999\n"
+    piece = tmp_path / "piece.ply"
+    piece.write_text(f"ply\nformat ascii 1.0\nelement vertex 4\n{kinds}end_header\n{corners}")
+    with pytest.raises(InvalidInputError, match="expected a mesh that can be read"):
+        mesh_vertices(piece)
+    os.mkfifo(tmp_path / "pipe.stl")
+    with pytest.raises(InvalidInputError, match="expected a mesh file"):
+        mesh_vertices(tmp_path / "pipe.stl")
+    monkeypatch.setattr(module, "LARGEST_MESH", 100)
+    with pytest.raises(InvalidInputError, match="a mesh file of 100 bytes at most"):
+        mesh_vertices(piece)
 
 
 def test_a_file_that_is_no_mesh_is_refused(tmp_path):

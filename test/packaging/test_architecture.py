@@ -25,6 +25,39 @@ FOUNDATION = {
     "plugins", "ranges", "resources", "screen", "transform_buffer", "worker_pool", "yaml_text",
 }  # fmt: skip
 
+OPENERS = {
+    "open", ".open", ".read_text", ".read_bytes", "np.load", ".loadtxt", ".genfromtxt", ".fromfile", ".memmap", ".File",
+    "loadmat", ".ParquetFile", ".read_table", "sqlite3.connect", "AnyReader", "MeshLoader", ".MeshLoader", ".imread",
+}  # fmt: skip
+"""Calls that open a file."""
+
+DOORS = {
+    "resources.py": "the files of the user: regular ones of a bounded size",
+    "tables/column_file.py": "tables: open_columns looks at the file before it lets a library open it",
+    "tables/arrays.py": "the same",
+    "tables/text.py": "the same",
+    "bags/bag_files.py": "recordings: find_bag_files looks at each file before it is opened",
+    "bags/bag_parts.py": "the same",
+    "bags/mcap_scan.py": "the same",
+    "impact/sampled_map.py": "bytes that resources has read",
+    "contact/hull.py": "meshes: resources has read the file, and a copy of the process has tried it",
+    "output_folder.py": "results that this process writes, and /proc",
+    "recordings/annotated_bag.py": "results that this process writes",
+    "experiments/campaign_store.py": "a database within a locked folder of results",
+    "bringup/processes.py": "logs of processes that this one started",
+    "cli/doctor.py": "the same",
+    "library_settings.py": "/dev/null, and the current folder to come back to",
+    "child_process.py": "/dev/null and /proc",
+    "bringup/host_check.py": "/proc and /sys",
+    "nodes/ros/diagnostics.py": "/proc",
+    "compiled.py": "sources of this package",
+    "cli/main.py": "sources of installed plugins",
+    "report/html.py": "templates of this package",
+    "bags/message_types.py": "definitions of installed messages",
+    "nodes/bag_recorder.py": "the same, and the recording that it writes",
+}
+"""Modules that open files, and why nothing from outside is opened there unseen."""
+
 SOURCES = {path.relative_to(PACKAGE): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 TREES = {path: ast.parse(text) for path, text in SOURCES.items()}
 
@@ -123,6 +156,18 @@ def _roots(tree: ast.Module) -> set[str]:
 def test_only_one_file_imports_numba() -> None:
     """It keeps Numba from reading a file of the current folder, which could choose code to run."""
     assert {str(path) for path, tree in TREES.items() if "numba" in _roots(tree)} == {"compiled.py"}
+
+
+def test_files_are_opened_in_known_places_only() -> None:
+    """Whoever wants a file of the user calls `resources.read_text`, `open_columns` or `Bag`."""
+    found = set()
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            # `read_text(...)` alone is that of resources.
+            if {called, "." + called.rpartition(".")[2] if "." in called else ""} & OPENERS:
+                found.add(str(path))
+    assert found == set(DOORS)
 
 
 def test_no_product_file_names_the_rigs() -> None:
