@@ -124,9 +124,8 @@ class Demo:
             bar.set_description(f"starting the nodes{': ' * bool(waiting)}{waiting}"[:100])
             if time.monotonic() > deadline:
                 why = waiting or "no message came from it"
-                raise DemoFailedError(
-                    f"the controller did not start within {START_TIMEOUT:g} s: {why}\n{self._logged()}"
-                )
+                late = f"the controller did not start within {START_TIMEOUT:g} s"
+                raise DemoFailedError(f"{late}: {why}; {self._logged()}")
 
     def _follow(self, bar: tqdm[Any], timeout: float) -> None:
         deadline, goal = time.monotonic() + timeout, 0.0
@@ -210,7 +209,7 @@ class Demo:
         return f"{how}, largest joint speed {speed:.3f} rad/s"
 
     def _logged(self) -> str:
-        return "\n".join(f"  {name}: {process.last_lines(1)}" for name, process in self._processes.items())
+        return "; ".join(f"{name}: {process.last_lines(1)}" for name, process in self._processes.items())
 
     def _end(self) -> None:
         """The controller first, so that its safe command still reaches the plant; the recorder after its sources."""
