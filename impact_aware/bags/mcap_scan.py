@@ -154,16 +154,15 @@ class McapScan:
             self._note(f"has a damaged chunk at byte {begin}, which was left out")
             return None
         _, _, size, checksum, name_length = _CHUNK_HEADER.unpack_from(body)
-        # No chunk takes longer than its stated size, damaged ones included.
-        self._room -= min(size, LARGEST_CHUNK)
         if self._room < 0:
             self._note(f"unpacks to more than {most_unpacked(self.path)} bytes: it was read up to byte {begin}")
             return None
         start = _CHUNK_HEADER.size + name_length + 8
         compression = body[_CHUNK_HEADER.size : _CHUNK_HEADER.size + name_length].decode(errors="replace")
+        # The size in the chunk's header may be wrong: a usual size bounds it.
+        most, records = min(size, LARGEST_CHUNK), None
         try:
-            # The size in the chunk's header may be wrong: a usual size bounds it.
-            records = decompress(body[start:], compression, min(size, LARGEST_CHUNK))
+            records = decompress(body[start:], compression, most)
             if whole and len(records) != size:
                 raise ValueError(f"{len(records)} bytes, where {size} are expected")
             if whole and checksum and binascii.crc32(records) != checksum:
@@ -172,6 +171,8 @@ class McapScan:
         except Exception as error:  # the decompressors' errors have no common base
             self._note(f"has a damaged chunk at byte {begin}, which was left out ({one_reason(error)})")
             return None
+        finally:
+            self._room -= most if records is None else len(records)
 
     def _places(self, data: bytes, begin: int) -> tuple[Integers, Integers, Integers]:
         """Kind, place and size of the records in the block that lies at byte `begin` of the file."""
