@@ -35,7 +35,7 @@ MOST = 2
 """Topics of states that are listened to."""
 
 MOST_NAMES = 1000
-"""Names of joints that are kept of a topic, about: nobody reads more."""
+"""Names of joints that are kept of a topic, about; a few of them are shown."""
 
 DISCOVERY_PERIOD = 0.1
 """Time between two looks for such topics, s."""
