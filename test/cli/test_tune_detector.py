@@ -30,7 +30,9 @@ def test_parameters_come_out_and_make_a_detector(bag, tmp_path, command):
     assert parameters["position_noise"] == pytest.approx([1e-5, 1e-5], rel=0.2)
     assert result["expected_false_alarms_per_hour"] <= 0.1 + 1e-9
     assert result["false_alarms_per_hour_excluded_by_recording"] == pytest.approx(900.0, rel=0.01)
-    assert result["recording_hours"] == pytest.approx(12.0 / 3600.0, rel=0.01) and len(result["largest_signal"]) == 2
+    assert result["recording_hours"] == pytest.approx(12.0 / 3600.0, rel=0.01)
+    # Both joints in each sample, then both in samples 5 ms apart.
+    assert len(result["largest_signal"]) == 4 and len(parameters["soft_variation"]) == 2
     assert yaml.safe_load((tmp_path / "detector.yaml").read_text()) == result
     make_detector(result["detector"], 2, **{k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()})
 
