@@ -47,6 +47,9 @@ def shield_process() -> None:
             setattr(sys, name, open(os.devnull, mode))
     # Python takes no module from the current folder, and Fast DDS no profiles.
     os.environ.update(PYTHONSAFEPATH="1", SKIP_DEFAULT_XML_FILE="1")
+    # Matrices are small here: further threads of BLAS take processor time and save none.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     if os.path.lexists("matplotlibrc"):
         # Matplotlib reads the file when it is imported, and never again.
         before = os.open(".", os.O_RDONLY)

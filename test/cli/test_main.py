@@ -162,6 +162,14 @@ def test_a_slip_in_a_command_gets_the_nearest_one(capsys):
 
 
 @pytest.mark.slow
+def test_a_command_uses_one_thread_of_blas_unless_the_user_chose_more(subcommand, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("MKL_NUM_THREADS", "1")
+    main(["validate"])
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1" and os.environ["OMP_NUM_THREADS"] == "3"
+
+
 def test_a_reader_that_goes_away_ends_it_quietly():
     program = "from impact_aware.cli.main import main; import sys; sys.exit(main(['faults', '--list']))"
     process = subprocess.Popen(
