@@ -27,7 +27,6 @@ TIMELINE = "time"
 SLOWER = 0.1
 """Speed of the repetition in the viewer, as a share of real time."""
 
-
 DISTANCE = 1.1
 """Distance of the eye from the scene, as a share of the scene's diagonal."""
 
@@ -41,15 +40,7 @@ def write_rerun(
     robot: str | None,
     on_frame: Callable[[], object] = lambda: None,
 ) -> Path:
-    """Write a `.rrd` file; an existing one is replaced.
-
-    Args:
-        bag: Recording of the scene.
-        path: Where to write it.
-        scene: Scene in the middle, which `read_scene` gave for the recording.
-        view: As of `draw_scene`.
-        robot: Profile of the robot, as of `read_scene`.
-        on_frame: Called after each of `FRAMES` frames.
+    """Write a `.rrd` file of the time around a scene, with the arguments of `render.movie.draw_movie`.
 
     Raises:
         InvalidInputError: `rerun-sdk` is not installed.

@@ -201,7 +201,7 @@ def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
     yield Fact("time", f"{event.time:.5f} s{_plus_minus(event.time_std * 1e3, 2, 'ms')}")
     found = event.detector + "".join(f", {name}" for name in impact.detectors if name != event.detector)
     late = 1e3 * (event.time_detected - event.time)
-    yield Fact("found by", f"{found}; known {late:.1f} ms after it; confidence {event.confidence:.2f}")
+    yield Fact("found by", f"{found}; detected {late:.1f} ms later; confidence {event.confidence:.2f}")
     if impact.evidence:
         yield Fact("cause", f"{impact.cause.replace('_', ' ')}: {impact.evidence}")
     yield Fact("first joint", _joint_name(impact, event.joint))

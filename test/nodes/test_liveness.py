@@ -1,4 +1,4 @@
-"""Who lives is heard, on every middleware: senders, and what a listener makes of silence."""
+"""Liveness of publishers, on every middleware: what senders publish, and how a listener detects silence."""
 
 import time
 from types import SimpleNamespace
@@ -174,22 +174,22 @@ def test_a_watchdog_that_has_stopped_or_could_not_stop_ends_the_motion(linked, s
 
 
 @pytest.mark.parametrize(
-    ("name", "tells"),
+    ("name", "reports"),
     [("rmw_fastrtps_cpp", True), ("rmw_fastrtps_dynamic_cpp", True), ("rmw_cyclonedds_cpp", True),
      ("rmw_connextdds", True), ("rmw_zenoh_cpp", False), ("rmw_of_tomorrow", False), ("rmw_fastrtps", False)],
 )  # fmt: skip
-def test_only_a_middleware_that_reports_death_is_asked_for_it(node, listen, monkeypatch, name, tells):
+def test_callbacks_are_requested_of_a_middleware_that_reports_death(node, listen, monkeypatch, name, reports):
     assert liveness.middleware() == rclpy.get_rmw_implementation_identifier()
-    asked, real = {}, node.create_subscription
+    requested, real = {}, node.create_subscription
 
     def create(kind, topic, *arguments, event_callbacks=None, **more):
-        asked[topic] = event_callbacks is not None
+        requested[topic] = event_callbacks is not None
         return real(kind, topic, *arguments, **more)
 
     monkeypatch.setattr(node, "create_subscription", create)
     monkeypatch.setattr(liveness, "get_rmw_implementation_identifier", lambda: name)
     listen()
-    assert asked == {"impacts": tells, "impacts/heartbeat": False} and reports_death() is tells
+    assert requested == {"impacts": reports, "impacts/heartbeat": False} and reports_death() is reports
 
 
 def test_where_the_middleware_does_not_tell_a_heartbeat_must_be_heard(listen, monkeypatch):
