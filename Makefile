@@ -41,7 +41,7 @@ setup-checks:  ## the same, with what tests, lint and rigs need besides (their t
 	@$(SETUP_PYTHON) environment/build.py $(wheels) --checks
 
 test-franka: checks := --checks --franka
-test test-fast test-busy test-pythons guard mutate fuzz kills licences lint docs figures pictures bench faults: checks := --checks
+test test-fast test-busy test-pythons guard mutate fuzz licences lint docs figures pictures bench faults: checks := --checks
 .PHONY: enter
 enter:
 	@$(SETUP_PYTHON) environment/build.py $(wheels) $(checks) --enter $(entrance)
@@ -84,10 +84,6 @@ mutate: enter  ## put small mistakes into the code, do the tests find them? (ROO
 .PHONY: fuzz
 fuzz: enter  ## spoilt bags, tables, YAML, URDFs and requests, steered by coverage (TARGETS="urdf profile" MINUTES=30)
 	@$(enter) && nice -n 5 python test/fuzz/fuzz.py $(addprefix --minutes ,$(MINUTES)) $(TARGETS) $(ARGS)
-
-.PHONY: kills
-kills: enter  ## end real commands by SIGKILL at random moments, what do they leave? (COMMANDS="analyze demo" COUNT=20)
-	@$(enter) && nice -n 5 python test/support/kills.py $(COMMANDS) $(addprefix --count ,$(COUNT)) $(ARGS)
 
 .PHONY: licences
 licences: enter  ## list the licence of every pinned package that is installed

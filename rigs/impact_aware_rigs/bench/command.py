@@ -15,7 +15,6 @@ BENCHMARKS = (
     "bag",
     "control",
     "dds",
-    "demo",
     "detection",
     "estimation",
     "franka",
