@@ -113,7 +113,7 @@ bench: enter  ## run one benchmark (NAME=control ARGS="--cycles 2000")
 	@$(enter) && impact-aware bench $(NAME) $(ARGS)
 
 .PHONY: faults
-faults: enter  ## inject faults and check how the suite reacts (ARGS="--dds silence nan")
+faults: enter  ## inject faults and check how the suite reacts (ARGS="silence nan")
 	@$(enter) && impact-aware faults $(ARGS)
 
 .PHONY: figures

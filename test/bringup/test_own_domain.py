@@ -64,7 +64,7 @@ def test_a_domain_that_was_asked_for_alone_is_nobody_elses(own_ports):
         pass
 
 
-@pytest.mark.parametrize("words", [["demo", "hit-and-push"], ["faults", "--dds", "nan"]])
+@pytest.mark.parametrize("words", [["demo", "hit-and-push"], ["faults", "--dds", "detector_killed"]])
 @pytest.mark.parametrize("number", ["102", "-1", "x", "\N{ARABIC-INDIC DIGIT THREE}", "9" * 5000])
 def test_a_number_that_is_no_domain_is_refused_in_one_line(words, number, capsys):
     assert main([*words, "--domain", number]) == 2

@@ -4,6 +4,7 @@ import argparse
 import json
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest

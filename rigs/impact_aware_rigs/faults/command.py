@@ -34,7 +34,7 @@ class FaultOptions(Options):
     )
     workers: int = described(1, "processes", 1, 1000)
     list: bool = described(False, "print the classes and end")
-    dds: bool = described(False, "with the real nodes over DDS, one run per CLASS")
+    dds: bool = described(False, "kill and stall real nodes over DDS, one run per CLASS")
     fuzz: int | None = described(None, "give every node N random messages", 1, MOST)
     node: tuple[str, ...] = described((), "nodes to fuzz", metavar="NODE", absent="all")
 

@@ -1,20 +1,20 @@
-"""Faults over DDS: the real nodes as processes, the simulator behind an emulator of ros2_control's forward controller.
+"""Dead and stalled nodes over DDS: real processes, the simulator behind an emulated forward controller of ros2_control.
 
-sim_robot -> joint_states -> fault_injector -> faulty/joint_states -> detector, predictor, rs_controller
+sim_robot -> joint_states -> lockstep_relay -> passed/joint_states -> detector, predictor, rs_controller
 sim_robot <- hardware_commands <- forward_command_controller <- effort_controller/commands <- rs_controller
 
 Everything runs in lockstep. A plant that keeps wall time at 1 kHz beside six Python processes goes to the safe mode on
 two busy cores before any fault begins, as its commands come late. In lockstep the plant's time stands still instead,
 and requirements hold in that time: `rs_controller` follows the plant's clock (`use_sim_time`), so that the limit of a
-state's age is the 20 ms of a real robot. The fault injector is the plant's only partner.
-It waits for the nodes that got a usable state, gives up on one that was killed or stalled after 1.2 s of wall time, and
-lets the plant go on without it at 24 ms of wall time per cycle; so it does when it passes nothing on. What the nodes
-count in wall time is scaled by that: a state_timeout of 2.4 s is the usual 0.1 s of the plant's time. No figure of wall
-time is below 1.2 s: a busy machine holds single processes up for half a second and more, which is no fault.
+state's age is the 20 ms of a real robot. `lockstep_relay` is the plant's only partner.
+It waits for the nodes that got a state, gives up on one that was killed or stalled after 1.2 s of wall time, and lets
+the plant go on without it at 24 ms of wall time per cycle. What the nodes count in wall time is scaled by that: a
+state_timeout of 2.4 s is the usual 0.1 s of the plant's time. No figure of wall time is below 1.2 s: a busy machine
+holds single processes up for half a second and more, which is no fault.
 
 The emulator writes its last command once per state of the plant: commands act a cycle after they were published, as
 with ros2_control's controller manager. Where the commands are watched it also offers the services of a controller
-manager to `command_watchdog`, which waits 1.68 s of wall time for a command: 1.2 s until the injector gives up on a
+manager to `command_watchdog`, which waits 1.68 s of wall time for a command: 1.2 s until `lockstep_relay` gives up on a
 dead node, and 20 ms of the plant's. With laws (`--interface local_law`) there is no emulator: the plant applies them in
 each of its cycles, and damps itself when they end.
 
@@ -39,7 +39,7 @@ from impact_aware.bringup.hardware import load_hardware
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import UnknownNameError
 from impact_aware.robot import RobotModel, load_profile
-from impact_aware_rigs.faults.dds_classes import DDS_FAULTS, RELAY, DdsFault, right_reasons
+from impact_aware_rigs.faults.dds_classes import DDS_FAULTS, RELAY, DdsFault
 from impact_aware_rigs.figures import markdown_table
 from impact_aware_rigs.graph_run import GraphRun
 
@@ -59,7 +59,7 @@ REST_WITHIN = 1.0
 """From the begin of the safe mode on, s of the plant's time."""
 
 STATE_TIMEOUT = 2.4
-"""Timeout of rs_controller, s of wall time: 0.1 s of the plant's at the pace of the fault injector."""
+"""Timeout of rs_controller, s of wall time: 0.1 s of the plant's at the pace of `lockstep_relay`."""
 
 WATCHED = {"command_timeout": 1.68, "repeat_timeout": 0.0}
 """Timeouts of command_watchdog, s of wall time; the plant stands still now and then, and so do commands."""
@@ -78,11 +78,8 @@ HELD_AT_MOST = 30
 STALL = 0.06
 """How long a stalled process stands still, s of the plant's time."""
 
-FAULT_AFTER = 0.2
-"""When an injected fault begins after the motion did, s of the plant's time."""
-
-FAULT_DURATION = 0.3
-"""How long it lasts, s of the plant's time."""
+STRUCK_AFTER = 0.2
+"""When a process is killed or stalled after the motion began, s of the plant's time."""
 
 SUITE = ("impact_detector", "jump_predictor", "rs_controller")
 """Nodes that answer every state."""
@@ -122,14 +119,14 @@ def format_table(results: list[dict[str, Any]]) -> str:
 
 
 def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[NodeSpec, ...]:
-    """The single-arm graph in lockstep with the injector before the suite and the emulator behind it.
+    """The single-arm graph in lockstep with the relay of states before the suite and the emulator behind it.
 
     Laws have no emulator behind them: the plant applies them itself.
     """
     options = SingleArmOptions(
         lockstep=True,
         markers=False,
-        joint_states="faulty/joint_states",
+        joint_states="passed/joint_states",
         seed=seed,
         command_interface=interface,
         watchdog=fault.watched and interface == "effort",
@@ -141,30 +138,24 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
     for spec in single_arm_graph(options):
         parameters, remappings = dict(spec.parameters), dict(spec.remappings)
         if spec.executable in (*SUITE, RELAY):
-            remappings["step_done"] = "faulty/step_done"
+            remappings["step_done"] = "passed/step_done"
         if spec.executable == RELAY:
             parameters |= RELAYED
         if spec.executable == "sim_robot":
             # The plant has the robot's own topics on both sides.
             remappings = {"effort_controller/commands": "hardware_commands"} if emulator else {}
-            parameters["lockstep_participants"] = ["fault_injector"]
+            parameters["lockstep_participants"] = ["lockstep_relay"]
             parameters["displacement"] = list(fault.displacement)
         if spec.executable == "rs_controller":
             parameters |= {"use_sim_time": True, "state_timeout": STATE_TIMEOUT, "watchdog_timeout": WATCHDOG_TIMEOUT}
         if spec.executable == "command_watchdog":
             parameters |= WATCHED
         if spec.executable == "reference_field":
-            if fault.injected.startswith("prediction_"):
-                remappings["predicted_jumps"] = "faulty/predicted_jumps"
             # A displaced object has no pose messages.
             parameters["use_object_pose"] = not any(fault.displacement)
         nodes.append(dataclasses.replace(spec, parameters=parameters, remappings=remappings))
-    injector = {"fault": fault.injected or "none", "duration": FAULT_DURATION, "seed": seed}
-    if fault.injected.startswith("prediction_"):
-        injector["duration"] = 100.0
-    answering = [*SUITE, RELAY] if fault.relay else list(SUITE)
-    injector |= {"after_motion": FAULT_AFTER, "lockstep_participants": answering}
-    nodes.insert(0, NodeSpec("fault_injector", "fault_injector", parameters=injector))
+    answering = {"participants": [*SUITE, RELAY] if fault.relay else list(SUITE), "after_motion": STRUCK_AFTER}
+    nodes.insert(0, NodeSpec("lockstep_relay", "lockstep_relay", parameters=answering))
     if emulator:
         forward = {"joints": list(load_profile(options.robot).joint_names), "lockstep": True}
         forward |= {"controller_manager": "controller_manager"} if options.watchdog else {}
@@ -193,7 +184,7 @@ class DdsRun:
         self.graph = GraphRun(domain=domain)
 
     def run(self) -> dict[str, Any]:
-        """Start the graph, inject the fault, check the outcome, recover, end the graph."""
+        """Start the graph, strike, check the outcome, recover, end the graph."""
         result: dict[str, Any] = {"fault": self.name, "text": self.fault.text, "outcome": "", "rest_s": None}
         result |= {"recovered": "", "effort_share": None, "rate_share": None, "held_ms": None, "starts": 0}
         result["spoilt_starts"] = []
@@ -205,7 +196,7 @@ class DdsRun:
             with self.graph as graph:
                 graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
                 graph.start(*fault_graph(self.fault, self.seed, self.interface))
-                begun = graph.wait(lambda: graph.reported("fault_injector", "begun") == "True", START_TIMEOUT)
+                begun = graph.wait(lambda: graph.reported("lockstep_relay", "begun") == "True", START_TIMEOUT)
                 if begun:
                     self._strike()
                     result["outcome"], result["rest_s"] = self._watch()
@@ -225,7 +216,7 @@ class DdsRun:
     # The fault
 
     def _strike(self) -> None:
-        """Kill or stall the victim; what is injected began by itself."""
+        """Kill or stall the victim; an object that is gone has none."""
         if not self.fault.victim:
             return
         victim = self.graph.processes[self.fault.victim]
@@ -269,9 +260,8 @@ class DdsRun:
         alone = f"held by {RELAY}" if self.fault.relay else "braked by the robot"
         outcome = alone if died else self._reason or "done"
         if not died:
-            right = right_reasons(self.name, self.seed, FAULT_DURATION)
-            if self._reason not in right:
-                words = " or ".join(reason or "none" for reason in sorted(right))
+            if self._reason not in self.fault.reasons:
+                words = " or ".join(reason or "none" for reason in sorted(self.fault.reasons))
                 self.failures.append(f"reason {self._reason or 'none'}, expected {words}")
         if stopped is None:
             return outcome, None
@@ -297,7 +287,6 @@ class DdsRun:
             return "no"
         if outcome == "done":
             return "not needed"
-        self.graph.wait(lambda: self.graph.reported("fault_injector", "acting") == "False", END_TIMEOUT)
         if self.fault.restart and not self.graph.wait(self._all_answer, START_TIMEOUT):
             self.failures.append(f"{self.fault.victim} does not answer after its new start")
         if not self._ask("reset", ("IDLE",)):
@@ -313,7 +302,7 @@ class DdsRun:
     def _all_answer(self) -> bool:
         if self.fault.victim == "command_watchdog":
             return self.graph.reported(self.fault.victim, "level") == "0"
-        return not self.graph.reported("fault_injector", "absent")
+        return not self.graph.reported("lockstep_relay", "absent")
 
     def _ask(self, request: str, modes: tuple[str, ...]) -> bool:
         """Ask the controller until it is in one of these modes, or has ended."""

@@ -1,12 +1,9 @@
-"""Faults that are tried over DDS, and with which outcomes each of them is well."""
+"""What is done to running nodes, and with which outcomes each is well; faults of messages are tried in process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-
-from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent
-from impact_aware_rigs.faults.message_faults import STATE_FAULTS, make_state_fault
 
 RELAY, CONTROLLER, WATCHDOG, DETECTOR = "kuka_fri_relay", "rs_controller", "command_watchdog", "impact_detector"
 
@@ -20,9 +17,8 @@ class DdsFault:
 
     Attributes:
         text: In words.
-        reasons: Right ones, an empty one for a task that is done all the same; of what is injected those of the class.
+        reasons: Right ones, an empty one for a task that is done all the same.
         victim: Process that is killed or stalled, or empty.
-        injected: Fault of the injector, or empty.
         stall: Whether it is stalled only.
         stopped: Whether it is stopped for good, but not killed.
         restart: Whether it is started anew.
@@ -35,7 +31,6 @@ class DdsFault:
     text: str
     reasons: tuple[str, ...] = ()
     victim: str = ""
-    injected: str = ""
     stall: bool = False
     stopped: bool = False
     restart: bool = False
@@ -55,13 +50,11 @@ class DdsFault:
         return self.victim == CONTROLLER and not self.stall
 
 
-_INJECTED = (*STATE_FAULTS, "false_detections", "prediction_late", "prediction_absurd")
 _LOST = ("UPSTREAM_LOST", "IMPACT_MISSED")
 _ENDED = ("WATCHDOG",)
 _relayed = partial(DdsFault, watched=True, relay=True)
 
 DDS_FAULTS: dict[str, DdsFault] = {
-    **{name: DdsFault(FAULT_CLASSES[name].text, injected=name) for name in _INJECTED},
     "controller_stalled": DdsFault("SIGSTOP of the controller for 60 ms", ("STATE_STALE",), CONTROLLER, stall=True),
     # A forward controller would go on with the last torque, and no brake would know: so without one.
     "controller_killed": DdsFault("SIGKILL of the controller", (), CONTROLLER, emulator=False),
@@ -101,13 +94,3 @@ DDS_FAULTS: dict[str, DdsFault] = {
     "object_gone": DdsFault("the object is not where everybody believes it", ("IMPACT_MISSED",), displacement=GONE),
 }
 """By name."""
-
-
-def right_reasons(name: str, seed: int, duration: float) -> frozenset[str]:
-    """Reasons that are right, an empty one for none, when a fault lasts `duration` s of the plant's time."""
-    fault = DDS_FAULTS[name]
-    if not fault.injected:
-        return frozenset(fault.reasons)
-    severity = make_state_fault(name, seed).severity if name in STATE_FAULTS else 0.0
-    outcomes = FAULT_CLASSES[name].outcomes(severity, duration, Extent(1, 1))
-    return frozenset("" if reason is None else str(reason) for reason in outcomes)

@@ -15,7 +15,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.errors import UnknownNameError
 
 SLOW_PERIOD = 1.0 / 30.0
 """Time between two messages of a slow source, s."""
@@ -172,17 +171,6 @@ STATE_FAULTS: dict[str, tuple[Change, tuple[float, float] | None]] = {
     "slow_source": (_slow_source, None),
 }
 """Faults of joint states by name: what becomes of a message, and between which numbers the severity is drawn."""
-
-
-def make_state_fault(name: str, seed: int) -> StateFault:
-    """A fault by its name, the same for the same seed.
-
-    Raises:
-        UnknownNameError: No fault of that name.
-    """
-    if name not in STATE_FAULTS:
-        raise UnknownNameError("fault", name, tuple(STATE_FAULTS))
-    return StateFault(name, np.random.default_rng(seed))
 
 
 QUEUE_DEPTH = 1

@@ -16,7 +16,6 @@ from std_srvs.srv import Trigger
 
 from impact_aware.bringup.start import executables
 from impact_aware.errors import UnknownNameError
-from impact_aware_rigs.faults.message_faults import STATE_FAULTS, make_state_fault
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 
@@ -87,10 +86,6 @@ def _throw_bag_away(node: Any) -> None:
     shutil.rmtree(Path(node._settings.bag).parent)
 
 
-def _other_fault(node: Any, generator: random.Random) -> None:
-    node._fault = make_state_fault(generator.choice(list(STATE_FAULTS)), generator.randrange(1000))
-
-
 _FUSION = {"joints": JOINTS, "detector": "fusion", "robot": "panda", "normal": [0.0, 1.0, 0.0], "lockstep": True}
 _OTHERS = {"other_impacts": ["other/impacts"], "expected_contacts": 2}
 _FREE_OBJECT = {"normal": [0.0, 1.0, 0.0], "object_mass": 1.0, "friction": 0.3, "lockstep": True}
@@ -133,7 +128,6 @@ SUBJECTS: dict[str, Subject] = {
         prepare=_record_some_topics,
         finish=_throw_bag_away,
     ),
-    "fault_injector": Subject("FaultInjectorNode", vary=_other_fault),
 }
 """Subjects by name: a node's, with its configuration after a slash where there are several."""
 
