@@ -1,4 +1,4 @@
-"""`impact-aware campaign TASK`: the ablation of van Steen 2024 in process, without DDS, resumable; or random trials."""
+"""`impact-aware campaign TASK`: the ablation of van Steen 2024 in process, without DDS, resumable."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from impact_aware.cli.options import MOST, add_options
 from impact_aware.cli.output import keep_json, progress, show
 from impact_aware.control import VARIANTS
-from impact_aware.experiments.campaign import COLUMNS, RANDOM_COLUMNS, Row, Run, RunOptions, keep_maps, simulate
+from impact_aware.experiments.campaign import COLUMNS, RunOptions, keep_maps, simulate
 from impact_aware.experiments.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
-from impact_aware.experiments.campaign_report import format_random, format_table, summarise, summarise_random
+from impact_aware.experiments.campaign_report import format_table, summarise
 from impact_aware.experiments.campaign_store import CampaignStore, execute
 from impact_aware.experiments.episode_settings import PREDICTIONS
-from impact_aware.experiments.random_setup import RANGES, plan_random
 from impact_aware.json_text import finite
 from impact_aware.library_settings import figure_settings
 from impact_aware.output_folder import write_whole
@@ -37,12 +36,7 @@ class CampaignOptions(Options):
     repeats: int = described(5, "repeats of each setup", 1, 10_000)
     workers: int = described(2, "processes", 1, 1000)
     seed: int = described(0, "seed of all disturbances", 0, MOST)
-    controllers: tuple[str, ...] | None = described(
-        None, ", ".join(CONTROLLERS), absent=f"the first {len(VARIANTS)}; with --random: proposed"
-    )
-    random: int | None = described(
-        None, "trials with random start, object position and mass, in place of the paper's setups; see below", 1, 10**6
-    )
+    controllers: tuple[str, ...] | None = described(None, ", ".join(CONTROLLERS), absent=f"the first {len(VARIANTS)}")
     impact_map: str = described(
         "direct", "object velocity after the impact: at the detected state, or from a map sampled once per object",
         choices=PREDICTIONS,
@@ -56,45 +50,36 @@ class CampaignOptions(Options):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_options(parser, CampaignOptions)
-    parser.epilog = f"Ranges of random trials. {RANGES.describe()}"
 
 
 def run(args: argparse.Namespace) -> int:
     """Do the runs that are not done yet, and report on all of them."""
     begin = time.perf_counter()
-    random = args.random is not None
-    out = args.out or Path("results") / f"campaign-{args.task}{'-random' if random else ''}"
+    out = args.out or Path("results") / f"campaign-{args.task}"
     options = RunOptions(args.seed, impact_map=args.impact_map, plant=args.plant, maps=str(out))
-    controllers = args.controllers or (["proposed"] if random else list(VARIANTS))
     # All checks come before the folder is touched.
-    planned = plan(args.task, args.repeats, controllers)
-    setups: Sequence[Run] = plan_random(args.task, args.random, controllers) if random else planned
-    store = CampaignStore(out, options.head(args.task, random=random), RANDOM_COLUMNS if random else COLUMNS)
+    setups = plan(args.task, args.repeats, args.controllers or VARIANTS)
+    store = CampaignStore(out, options.head(args.task), COLUMNS)
     try:
-        return _run(args, options, planned, setups, store, begin)
+        return _run(args, options, setups, store, begin)
     finally:
         store.close()
 
 
 def _run(
-    args: argparse.Namespace,
-    options: RunOptions,
-    planned: Sequence[Setup],
-    setups: Sequence[Run],
-    store: CampaignStore,
-    begin: float,
+    args: argparse.Namespace, options: RunOptions, setups: Sequence[Setup], store: CampaignStore, begin: float
 ) -> int:
     """Do and report the runs with the folder open; `begin` is the command's start, s of the performance counter."""
-    random, out = args.random is not None, store.path.parent
+    out = store.path.parent
     done = sum(setup.key in store.rows for setup in setups)
     keep_maps(setups, options)
     with progress(total=len(setups), initial=done, desc=args.task, unit="run") as bar:
         execute(setups, store, options, workers=args.workers, on_row=lambda row: bar.update())
     rows = [store.rows[setup.key] for setup in setups]
-    summary = summarise_random(rows) if random else summarise(rows)
+    summary = summarise(rows)
     if not args.no_figures:
         with figure_settings():
-            for name, figure in _figures(args.task, rows, summary, planned, options, random).items():
+            for name, figure in _figures(args.task, summary, setups, options).items():
                 write_whole(out / f"{name}.png", partial(figure.savefig, format="png", dpi=150))
     summary |= {
         "task": args.task,
@@ -106,21 +91,17 @@ def _run(
         "cpu_s": round(sum(float(row["cpu_s"]) for row in rows), 1),
         "resumed": done,
     }
-    text = format_random(summary) if random else format_table(summary)
+    text = format_table(summary)
     summary = finite(summary)
     keep_json(out, "summary.json", summary)
     show(args, summary, f"{text}\n\n{summary['runs']} runs, results in {args.out or out}")
     return 0
 
 
-def _figures(
-    task: str, rows: Sequence[Row], summary: dict[str, Any], setups: Sequence[Setup], options: RunOptions, random: bool
-) -> dict[str, Figure]:
+def _figures(task: str, summary: dict[str, Any], setups: Sequence[Setup], options: RunOptions) -> dict[str, Figure]:
     """The figures by the names of their files; the paper's comparison is simulated anew."""
-    from impact_aware.experiments.campaign_plots import plot_comparison, plot_groups, plot_random
+    from impact_aware.experiments.campaign_plots import plot_comparison, plot_groups
 
-    if random:
-        return {"random": plot_random(rows, task)}
     shown = {
         setup.controller: simulate(setup, options)
         for setup in setups

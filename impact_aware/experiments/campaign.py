@@ -6,14 +6,13 @@ same disturbed world, so that controllers are compared pair by pair.
 
 from __future__ import annotations
 
-import json
 import time
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
 from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Truth, run_episode
 from impact_aware.experiments.episode_settings import PREDICTIONS
-from impact_aware.experiments.random_setup import RANGES, RandomSetup, RandomTrial, draw_trial
 from impact_aware.experiments.run_figures import RunFigures, figures_of
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.robot import RobotModel
@@ -34,8 +32,6 @@ from impact_aware.task.impact_positions import IntendedImpact, sample_impact_map
 
 Row = dict[str, Any]
 """One finished run of a campaign, column by column."""
-
-Run: TypeAlias = Setup | RandomSetup
 
 
 @dataclass(frozen=True)
@@ -86,10 +82,9 @@ class RunOptions:
         if self.plant not in PLANTS:
             raise UnknownNameError("plant", self.plant, PLANTS)
 
-    def head(self, campaign: str, *, random: bool = False) -> dict[str, Any]:
+    def head(self, campaign: str) -> dict[str, Any]:
         """What makes a campaign's numbers, for its folder."""
-        head = {"campaign": campaign, "random": asdict(RANGES) if random else None}
-        return head | {name: value for name, value in asdict(self).items() if name != "maps"}
+        return {"campaign": campaign, **{name: value for name, value in asdict(self).items() if name != "maps"}}
 
 
 def episode_settings(setup: Setup, options: RunOptions | None = None) -> tuple[EpisodeSettings, int]:
@@ -107,16 +102,10 @@ def episode_settings(setup: Setup, options: RunOptions | None = None) -> tuple[E
         friction_table_factor=max(1.0 + noise.friction * table, 0.1),
         friction_tool_factor=max(1.0 + noise.friction * tool, 0.1),
     )
-    return _settings(setup, options, truth, start=setup.start), int(generator.integers(2**31))
-
-
-def _settings(setup: Run, options: RunOptions, truth: Truth, **more: Any) -> EpisodeSettings:
-    noise = options.disturbances
-    detector = campaign_task(setup.campaign).detector
     window: dict[str, Any] = {"position_noise": noise.encoder, "encoder_resolution": noise.encoder_resolution}
-    return EpisodeSettings(
+    settings = EpisodeSettings(
         control=ControlParameters(**CONTROLLERS[setup.controller]),
-        detector=detector,
+        detector=known.detector,
         detector_parameters=window,
         impact_map=options.impact_map,
         sensors=SensorSettings(
@@ -124,19 +113,18 @@ def _settings(setup: Run, options: RunOptions, truth: Truth, **more: Any) -> Epi
         ),
         joint_stiffness=STIFFNESS if options.plant == "flexible" else None,
         truth=truth,
-        duration=campaign_task(setup.campaign).duration,
+        start=setup.start,
+        duration=known.duration,
         settle_time=0.1,
-        **more,
     )
+    return settings, int(generator.integers(2**31))
 
 
-def run_setup(setup: Run, options: RunOptions | None = None) -> Row:
+def run_setup(setup: Setup, options: RunOptions | None = None) -> Row:
     """One run as a row of figures; an error becomes a row with its text, because a campaign goes on."""
     begin, begin_cpu = time.perf_counter(), time.process_time()
     row: Row = {"key": setup.key, **asdict(setup)}
     try:
-        if isinstance(setup, RandomSetup):
-            row["drawn"] = json.dumps(_trial(setup, options or RunOptions()).drawn)
         result = simulate(setup, options)
         limits = np.concatenate([robot.limits.effort for robot in _robots(result.task)])
         row.update(asdict(figures_of(result, limits)))
@@ -149,35 +137,25 @@ def run_setup(setup: Run, options: RunOptions | None = None) -> Row:
     return row
 
 
-def simulate(setup: Run, options: RunOptions | None = None) -> EpisodeResult:
+def simulate(setup: Setup, options: RunOptions | None = None) -> EpisodeResult:
     """The run itself, with everything that happened in it.
 
     Raises:
         InvalidInputError: A task or a start that can't be done.
     """
     options = options or RunOptions()
-    if isinstance(setup, RandomSetup):
-        trial = _trial(setup, options)
-        if trial.posture is None:
-            raise InvalidInputError("start", trial.drawn["starts_m"], f"a position within reach ({trial.refused})")
-        task, sensor_seed = trial.task, trial.sensor_seed
-        settings = _settings(setup, options, trial.truth, posture=trial.posture)
-    else:
-        settings, sensor_seed = episode_settings(setup, options)
-        task = _task(campaign_task(setup.campaign).task).with_object(setup.object)
+    settings, sensor_seed = episode_settings(setup, options)
+    task = _task(campaign_task(setup.campaign).task).with_object(setup.object)
     robots = _robots(task)
     sampled = _sampled_map(task, options.maps) if options.impact_map == "sampled" else None
     return run_episode(task, settings, sensor_seed, robots=robots, sampled=sampled)
 
 
-def keep_maps(setups: Iterable[Run], options: RunOptions) -> None:
-    """Sample the impact maps that runs will need into the folder for them, before several processes ask at once.
-
-    Random trials have an object each, so that nothing can be kept for them.
-    """
+def keep_maps(setups: Iterable[Setup], options: RunOptions) -> None:
+    """Sample the impact maps that runs will need into the folder for them, before several processes ask at once."""
     if options.impact_map != "sampled" or options.maps is None:
         return
-    for name, campaign in dict.fromkeys((s.object, s.campaign) for s in setups if isinstance(s, Setup)):
+    for name, campaign in dict.fromkeys((s.object, s.campaign) for s in setups):
         task = _task(campaign_task(campaign).task).with_object(name)
         path = _map_path(task, options.maps)
         if not path.exists():
@@ -187,12 +165,6 @@ def keep_maps(setups: Iterable[Run], options: RunOptions) -> None:
 
 _FIGURES = (*(entry.name for entry in fields(RunFigures)), "wall_s", "cpu_s")
 COLUMNS = ("key", *(entry.name for entry in fields(Setup)), *_FIGURES)
-RANDOM_COLUMNS = ("key", *(entry.name for entry in fields(RandomSetup)), "drawn", *_FIGURES)
-
-
-def _trial(setup: RandomSetup, options: RunOptions) -> RandomTrial:
-    task = _task(campaign_task(setup.campaign).task)
-    return draw_trial(setup, task, _robots(task), options.seed)
 
 
 def _robots(task: Task) -> Sequence[RobotModel]:

@@ -1,19 +1,15 @@
-"""The plots of a campaign: those of van Steen 2024 with our numbers, and how random trials ended."""
+"""The plots of a campaign: those of van Steen 2024 with our numbers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from impact_aware.experiments.campaign import Row
 from impact_aware.experiments.campaign_report import LABELS
 from impact_aware.experiments.episode_result import EpisodeResult
-from impact_aware.experiments.run_figures import cause_class
 
 COLOURS = {
     "no_rs": "#0055bd",
@@ -22,9 +18,8 @@ COLOURS = {
     "proposed": "#852387",
     "proposed_completion": "#159578",
 }
-"""Colour of each controller; distinct with every kind of colour blindness, as `CAUSE_COLOURS` are."""
+"""Colour of each controller; distinct with every kind of colour blindness."""
 
-CAUSE_COLOURS = ("#773714", "#f33810", "#441976", "#5c9a2c", "#ce235a", "#9e47f6", "#02929b", "#2b3146")
 _SHOWN = (-0.2, 0.45)
 _FACTOR_NAMES = {"object": "object", "initial": "initial configuration", "displacement": "displacement of the object"}
 
@@ -81,30 +76,6 @@ def plot_comparison(results: dict[str, EpisodeResult], axis_index: int = 1) -> F
             axis.grid(alpha=0.3)
             axis.axvline(0.0, color="0.5", linewidth=0.8)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
-    return figure
-
-
-def plot_random(rows: Sequence[Row], title: str) -> Figure:
-    """Each trial by how far the object was displaced unknown to the controller, coloured by how it ended."""
-    figure = _figure(7.0, 4.2)
-    axis = figure.subplots()
-    points: dict[str, list[list[float]]] = {}
-    for row in rows:
-        name = "success" if row["success"] else cause_class(row["cause"])
-        points.setdefault(name, []).append(json.loads(row["drawn"])["displacement_m"])
-    order = sorted(points, key=lambda name: (name != "success", -len(points[name])))
-    for index, name in enumerate(order):
-        good = name == "success"
-        colour = "#9ecae1" if good else CAUSE_COLOURS[(index - 1) % len(CAUSE_COLOURS)]
-        position = 1e3 * np.array(points[name])
-        label = f"{name} ({len(position)})"
-        size, marker = (14, "o") if good else (30, "X")
-        axis.scatter(position[:, 0], position[:, 1], s=size, color=colour, marker=marker, label=label)
-    axis.set_xlabel("unknown displacement across the impact, x (mm)")
-    axis.set_ylabel("unknown displacement along it, y (mm)")
-    axis.grid(alpha=0.3)
-    axis.set_axisbelow(True)
-    figure.legend(loc="outside right upper", frameon=False, title=title)
     return figure
 
 

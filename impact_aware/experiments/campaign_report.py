@@ -11,8 +11,6 @@ import numpy as np
 from impact_aware.control import VARIANTS
 from impact_aware.experiments.campaign import Row
 from impact_aware.experiments.campaign_plan import CONTROLLERS
-from impact_aware.experiments.random_setup import RANGES
-from impact_aware.experiments.run_figures import CAUSES, cause_class
 
 Groups = dict[str, dict[str, dict[str, float]]]
 """Factor -> value -> controller -> mean."""
@@ -111,39 +109,6 @@ def format_table(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def summarise_random(rows: Sequence[Row]) -> dict[str, Any]:
-    """Success rates of random trials, causes of failure by class, and the ranges that were drawn from.
-
-    Returns:
-        By controller `trials`, `done` (trials that were not refused before any motion), `success_rate` (of all),
-        `success_rate_of_done`, `failures` (class of cause -> `runs`, the `details` of each cause, and how the touch
-        was: means of `off_centre_m` and `arms_apart_s`, with those of the successes under `touch`), and means of
-        `peak`, `goal_error_m`, `slip_m` and `time_to_track_s`; and `ranges`, in words;
-        and `first_contact` (what touched first -> runs).
-    """
-    controllers = dict.fromkeys(row["controller"] for row in rows)
-    return {
-        "ranges": RANGES.describe(),
-        "first_contact": _first_contacts(rows),
-        "controllers": {name: _trials([row for row in rows if row["controller"] == name]) for name in controllers},
-    }
-
-
-def format_random(summary: dict[str, Any]) -> str:
-    """The summary of random trials for a terminal."""
-    lines = [summary["ranges"], "", f"first contact: {_first_text(summary)}", ""]
-    for name, own in summary["controllers"].items():
-        lines.append(
-            f"{name}: {own['successes']} of {own['trials']} trials succeed ({100 * own['success_rate']:.1f} %); "
-            f"{own['trials'] - own['done']} refused before any motion; "
-            f"{100 * own['success_rate_of_done']:.1f} % of those done"
-        )
-        for cause, entry in own["failures"].items():
-            lines.append(f"  {entry['runs']:>4}  {cause:<26} {CAUSES.get(cause, '')}{_touch_text(entry)}")
-        lines.append(f"  {own['successes']:>4}  success{_touch_text(own['touch'])}")
-    return "\n".join(lines)
-
-
 def _first_contacts(rows: Sequence[Row]) -> dict[str, int]:
     """What touched first -> runs; a run that was refused has none."""
     return dict(Counter(str(row.get("first_contact") or "nothing") for row in rows))
@@ -192,42 +157,6 @@ def _jumps(rows: Sequence[Row], column: str) -> dict[str, float]:
     values = np.array(_finite(rows, column))
     over = float(np.mean(values > _LARGEST_JUMP)) if values.size else float("nan")
     return {"largest": _largest(rows, column), "mean": _mean(rows, column), "over_10_percent": over}
-
-
-def _trials(rows: Sequence[Row]) -> dict[str, Any]:
-    good = [row for row in rows if row["success"]]
-    failed: dict[str, list[Row]] = {}
-    for row in rows:
-        if not row["success"]:
-            failed.setdefault(cause_class(row["cause"]), []).append(row)
-    done = len(rows) - len(failed.get("start refused", ()))
-    return {
-        "trials": len(rows),
-        "done": done,
-        "successes": len(good),
-        "success_rate": len(good) / len(rows),
-        "success_rate_of_done": len(good) / done if done else float("nan"),
-        "failures": {
-            name: {"runs": len(own), "details": dict(Counter(row["cause"] for row in own)), **_touch(own)}
-            for name, own in sorted(failed.items(), key=lambda entry: -len(entry[1]))
-        },
-        "touch": _touch(good),
-        **{column: _mean(rows, column) for column in ("peak", "goal_error_m", "slip_m", "time_to_track_s")},
-    }
-
-
-def _touch(rows: Sequence[Row]) -> dict[str, float]:
-    return {column: _mean(rows, column) for column in ("off_centre_m", "arms_apart_s")}
-
-
-def _touch_text(touch: dict[str, Any]) -> str:
-    """How the object was touched, as far as that is known."""
-    parts = []
-    if np.isfinite(touch["off_centre_m"]):
-        parts.append(f"{1e3 * touch['off_centre_m']:.1f} mm off centre")
-    if np.isfinite(touch["arms_apart_s"]) and touch["arms_apart_s"] > 0.0:
-        parts.append(f"arms {1e3 * touch['arms_apart_s']:.0f} ms apart")
-    return f" (touched {', '.join(parts)})" if parts else ""
 
 
 def _finite(rows: Sequence[Row], column: str) -> list[float]:

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.experiments.campaign import Row, Run, RunOptions, run_setup
+from impact_aware.experiments.campaign import Row, RunOptions, run_setup
+from impact_aware.experiments.campaign_plan import Setup
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import MARKER, FolderLock, marker_of, usable_folder, write_whole
 from impact_aware.worker_pool import WorkersDiedError, finished
 
 DATABASE, TABLE = "runs.sqlite", "runs.csv"
 
-_TEXT = ("key", "campaign", "object", "controller", "cause", "drawn", "first_contact")
+_TEXT = ("key", "campaign", "object", "controller", "cause", "first_contact")
 _PATIENCE = 10.0
 
 
@@ -161,7 +162,7 @@ def _text(value: Any) -> str:
 
 
 def execute(
-    setups: Sequence[Run],
+    setups: Sequence[Setup],
     store: CampaignStore,
     options: RunOptions,
     *,
@@ -191,7 +192,7 @@ def execute(
     store.write_in_order(setup.key for setup in setups)
 
 
-def _rows(todo: list[tuple[Run, RunOptions]], workers: int) -> Iterator[Row]:
+def _rows(todo: list[tuple[Setup, RunOptions]], workers: int) -> Iterator[Row]:
     if workers == 1 or len(todo) < 2:
         yield from map(_run, todo)
         return
@@ -202,5 +203,5 @@ def _rows(todo: list[tuple[Run, RunOptions]], workers: int) -> Iterator[Row]:
         raise CampaignError(f"{error} What is done is kept") from error
 
 
-def _run(job: tuple[Run, RunOptions]) -> Row:
+def _run(job: tuple[Setup, RunOptions]) -> Row:
     return run_setup(*job)

@@ -22,16 +22,10 @@ def made(monkeypatch):
 
     def run(setup, options):
         asked.append((setup, options))
-        number = getattr(setup, "number", None)
-        drawn = json.dumps({"displacement_m": [0.001, 0.002 * (number or 0)]})
-        good = number is None or number != 1
         return {
             "key": setup.key,
             **dataclasses.asdict(setup),
             **DONE,
-            "success": good,
-            "cause": "" if good else "goal missed",
-            "drawn": drawn,
             "slip_m": float("nan"),
             "wall_s": 9.0,
             "cpu_s": 0.5,
@@ -95,21 +89,6 @@ def test_options_reach_every_run(made, tmp_path, capsys, monkeypatch):
     assert (options.impact_map, options.plant, options.maps) == ("sampled", "rigid", str(tmp_path))
 
 
-def test_random_trials_take_the_place_of_the_papers_setups(made, tmp_path, capsys):
-    summary = summary_of(capsys, "hit-and-push", "--random", "3", "--workers", "1", out=tmp_path)
-    assert [(setup.number, setup.controller) for setup, _ in made] == [
-        (0, "proposed"),
-        (1, "proposed"),
-        (2, "proposed"),
-    ]
-    assert summary["controllers"]["proposed"]["success_rate"] == pytest.approx(2 / 3)
-    assert (summary["runs"], summary["cpu_s"]) == (3, 1.5)
-    assert (tmp_path / "random.png").exists() and not (tmp_path / "groups.png").exists()
-    assert main(["campaign", "hit-and-push", "--random", "3", "--workers", "1", "--out", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
-    assert "proposed: 2 of 3 trials succeed" in text and f"3 runs, results in {tmp_path}" in text
-
-
 def test_the_table_is_printed_for_people(made, tmp_path, capsys):
     assert main(["campaign", "hit-and-push", "--repeats", "1", "--workers", "1", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
@@ -135,7 +114,6 @@ def test_the_comparison_shows_the_nominal_run_of_each_controller(made, tmp_path,
         (["--workers", "0"], "--workers"),
         (["--repeats", "0"], "repeats"),
         (["--controllers", "best"], "controller"),
-        (["--random", "0"], "random"),
     ],
 )
 def test_what_can_not_be_run_is_refused_before_the_folder_is_touched(made, tmp_path, capsys, arguments, message):

@@ -1,5 +1,4 @@
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -8,7 +7,6 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments import campaign, campaign_plan
 from impact_aware.experiments.campaign import (
     COLUMNS,
-    RANDOM_COLUMNS,
     Disturbances,
     RunOptions,
     episode_settings,
@@ -18,8 +16,6 @@ from impact_aware.experiments.campaign import (
 )
 from impact_aware.experiments.campaign_plan import campaign_task, plan
 from impact_aware.experiments.campaign_store import CampaignStore, execute
-from impact_aware.experiments.random_setup import RandomSetup, plan_random
-from impact_aware.experiments.run_figures import cause_class
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.task import load_task
 
@@ -155,29 +151,13 @@ def test_maps_are_kept_once_and_used(tmp_path, brief, monkeypatch):
     campaign._sampled_map.cache_clear()
 
 
-def test_random_trials_are_rows_with_what_was_drawn(tmp_path, brief):
-    setups = plan_random("hit-and-push", 3)
-    store = CampaignStore(tmp_path, OPTIONS.head("hit-and-push", random=True), RANDOM_COLUMNS)
-    execute(setups, store, OPTIONS)
-    store.close()
-    read = CampaignStore(tmp_path, OPTIONS.head("hit-and-push", random=True), RANDOM_COLUMNS)
-    for number, setup in enumerate(setups):
-        row = read.rows[setup.key]
-        assert row["number"] == number
-        assert cause_class(row["cause"]) in ("object missed", "start refused")
-        assert 0.5 <= json.loads(row["drawn"])["mass_kg"] <= 2.5
-    read.close()
-    with pytest.raises(InvalidInputError, match="random"):
-        open_store(tmp_path)
+def test_a_run_that_is_refused_is_a_row_with_the_reason(monkeypatch):
+    def refuse(*_given):
+        raise InvalidInputError("start", 9, "a position within reach")
 
-
-def test_a_start_out_of_reach_is_refused_with_the_place(monkeypatch):
-    far = dataclasses.replace(campaign.RANGES, start_along=(1.0, 1.1))
-    draw = campaign.draw_trial
-    monkeypatch.setattr(campaign, "draw_trial", lambda *args: draw(*args, far))
-    row = run_setup(RandomSetup("hit-and-push", 0))
-    assert not row["success"]
-    assert row["cause"].startswith("start refused: start") and "reach" in row["cause"]
+    monkeypatch.setattr(campaign, "simulate", refuse)
+    row = run_setup(plan("hit-and-push", 1)[0])
+    assert not row["success"] and row["cause"] == "start refused: start: got 9, expected a position within reach"
 
 
 @pytest.mark.parametrize(

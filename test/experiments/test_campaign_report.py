@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from campaign_rows import KEPT, NAN, reports, rows, trials
+from campaign_rows import KEPT, NAN, reports, rows
 from episodes import ROWS, episode, event
 from kept_texts import assert_same
 
-from impact_aware.experiments.campaign_plots import plot_comparison, plot_groups, plot_random
+from impact_aware.experiments.campaign_plots import plot_comparison, plot_groups
 from impact_aware.experiments.campaign_report import summarise
 
 
@@ -82,14 +82,6 @@ def test_the_comparison_is_aligned_where_all_arms_have_been_detected():
     assert figure.axes[3].get_lines()[0].get_ydata()[-1] == 798.0
     assert [axis.get_title() for axis in figure.axes[:2]] == ["left", "right"]
     assert "velocity y" in figure.axes[0].get_ylabel()
-
-
-def test_the_points_are_the_unknown_displacements_by_how_the_trials_ended():
-    axis = plot_random(trials(), "hit-and-push").axes[0]
-    points = {collection.get_label(): collection.get_offsets() for collection in axis.collections}
-    assert list(points)[:2] == ["success (2)", "safe mode (2)"]
-    np.testing.assert_allclose(points["safe mode (2)"], [[6.0, -9.0], [8.0, -12.0]])
-    np.testing.assert_allclose(points["goal missed (1)"], [[4.0, -6.0]])
 
 
 def test_rows_without_a_proposed_controller_win_nothing():

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 from impact_aware.control import VARIANTS
-from impact_aware.experiments.campaign_report import format_random, format_table, summarise, summarise_random
+from impact_aware.experiments.campaign_report import format_table, summarise
 from impact_aware.json_text import json_text
 
 KEPT = Path(__file__).resolve().parents[1] / "experiments" / "campaign.txt"
@@ -46,36 +45,7 @@ def rows():
     ]
 
 
-def trial(number, cause="", **figures):
-    """A random trial."""
-    drawn = {"mass_kg": 0.5 + 0.1 * number, "displacement_m": [0.002 * number, -0.003 * number]}
-    return {
-        "key": str(number),
-        "number": number,
-        "controller": "proposed",
-        "success": cause == "",
-        "cause": cause,
-        "drawn": json.dumps(drawn),
-        "peak": 10.0 + number,
-        **figures,
-    }
-
-
-def trials():
-    """Trials that succeed, fail and are refused."""
-    return [
-        trial(0, off_centre_m=0.001, arms_apart_s=0.010),
-        trial(1, off_centre_m=0.004, arms_apart_s=0.020),
-        trial(2, "goal missed", off_centre_m=0.008),
-        trial(3, "safe mode: QP_INFEASIBLE", off_centre_m=0.003, arms_apart_s=0.050),
-        trial(4, "safe mode: EXCEPTION", off_centre_m=0.002, arms_apart_s=0.070),
-        trial(5, "start refused: start: got ...", peak=NAN),
-    ]
-
-
 def reports():
-    """Summaries and tables of both campaigns."""
-    other = [{**row, "controller": "no_rs", "success": False, "cause": "start refused: no"} for row in trials()[:2]]
-    planned, drawn = summarise(rows()), summarise_random([*trials(), *other])
-    parts = [json_text(planned, indent=2), format_table(planned), json_text(drawn, indent=2), format_random(drawn)]
-    return "\n".join(parts) + "\n"
+    """Summary and table of a campaign."""
+    summary = summarise(rows())
+    return json_text(summary, indent=2) + "\n" + format_table(summary) + "\n"
