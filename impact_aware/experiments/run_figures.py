@@ -38,11 +38,6 @@ _LARGEST_TILT = 30.0
 _FACE_ALIGNMENT = np.cos(np.radians(45.0))
 
 
-def cause_class(cause: str) -> str:
-    """The class, a key of `CAUSES`, of a cause; empty for none."""
-    return cause.split(":")[0]
-
-
 def judge(result: EpisodeResult) -> tuple[bool, str]:
     """Whether the task was done, and what kept it from being done otherwise.
 

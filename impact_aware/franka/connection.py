@@ -6,7 +6,7 @@ import importlib
 import re
 from typing import Any
 
-from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line
+from impact_aware.errors import InvalidInputError, one_line
 
 PORT = 1337
 
@@ -14,10 +14,6 @@ INSTALL = "pip install 'impact_aware[franka]'"
 
 REALTIME = ("enforce", "ignore")
 """Whether libfranka refuses a machine without a real-time kernel."""
-
-
-class ArmStoppedError(ImpactAwareError):
-    """The arm has ended a motion by itself, or refuses to begin one; the text begins with the arm's own reason."""
 
 
 def library() -> Any:

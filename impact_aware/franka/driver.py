@@ -114,11 +114,7 @@ class Driver:
         self._lost = self._refused = 0
 
     def run(self) -> None:
-        """Read and move until a request to leave.
-
-        Raises:
-            ArmStoppedError: The connection is lost.
-        """
+        """Read and move until a request to leave."""
         self._report(WORKING, "reading the arm")
         while not self._leaving:
             if not self._control or self._stopped:

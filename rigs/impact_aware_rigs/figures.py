@@ -18,6 +18,12 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     return {"p50_us": float(p50), "p99_us": float(p99)}
 
 
+def p50_p95(values: Sequence[float]) -> dict[str, float]:
+    """Median and 95th percentile in the values' own unit; NaN where there are none."""
+    p50, p95 = np.percentile(values, (50, 95)) if len(values) else (np.nan, np.nan)
+    return {"p50": float(p50), "p95": float(p95)}
+
+
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
     """Collect the garbage once, and not again inside of this context."""

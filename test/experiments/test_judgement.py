@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from episodes import NORMAL, ROWS, episode, event, rotation, truth
 
-from impact_aware.experiments.run_figures import CAUSES, cause_class, judge
+from impact_aware.experiments.run_figures import CAUSES, judge
 
 SIDE = np.array([-0.8, 0.6, 0.0])
 
@@ -67,7 +67,7 @@ PUSHES = [
 @pytest.mark.parametrize(("cause", "result"), PUSHES, ids=range(len(PUSHES)))
 def test_a_push_is_judged_by_where_its_object_ends_and_how_it_got_there(cause, result):
     assert judge(result) == (cause == "", cause)
-    assert cause == "" or cause_class(cause) in CAUSES
+    assert cause == "" or cause.partition(":")[0] in CAUSES
 
 
 def lifted(heights, **changes):
@@ -103,7 +103,7 @@ LIFTS = [
 @pytest.mark.parametrize(("cause", "result"), LIFTS, ids=range(len(LIFTS)))
 def test_a_lift_is_judged_by_height_slip_and_place(cause, result):
     assert judge(result) == (cause == "", cause)
-    assert cause == "" or cause_class(cause) in CAUSES
+    assert cause == "" or cause.partition(":")[0] in CAUSES
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,3 @@ def test_a_lift_is_judged_by_height_slip_and_place(cause, result):
 def test_a_lifted_object_is_held_at_its_goal_in_space(height, twist, cause):
     result = lifted((height, height), object_twist=moving(twist))
     assert judge(result) == (cause == "", cause)
-
-
-def test_a_cause_is_of_the_class_before_its_colon():
-    assert cause_class("safe mode: QP_INFEASIBLE: again") == "safe mode"
-    assert cause_class("") == ""

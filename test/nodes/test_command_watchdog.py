@@ -72,8 +72,8 @@ class Cell:
 
         def switch(request, response):
             self.requests.append((manager, list(request.deactivate_controllers), request.strictness))
-            lists = request.activate_controllers, request.deactivate_controllers
-            response.ok, response.message = emulator.switch(*lists, request.strictness)
+            assert not request.activate_controllers
+            response.ok, response.message = emulator.switch_off(request.deactivate_controllers, request.strictness)
             return response
 
         def listing(_request, response):

@@ -85,7 +85,6 @@ def test_predict_is_measured(capsys):
     for figures in result["batch"].values():
         assert figures["ratio_to_baseline"] == pytest.approx(figures["wall_microseconds"] / baseline)
         assert figures["difference_from_single"] < 1e-9
-    assert result["peak_megabytes"] > 50.0
 
 
 @pytest.mark.slow
@@ -186,7 +185,7 @@ def test_the_controller_is_measured_between_two_halves_of_the_echo(probe):
     assert result["ratio_p50"] == pytest.approx(300.0 / 125.0)
     assert result["ratio_p99"] == pytest.approx(1800.0 / 325.0)
     assert (result["echo"]["sent"], result["control"]["lost"]) == (4000, 40)
-    assert (result["priority"], result["aim"]) == (7, {"ratio_p99": 1.3})
+    assert result["priority"] == 7
 
 
 @pytest.mark.parametrize("make", [partial(dds.one_arm, "panda"), dds.two_arms])

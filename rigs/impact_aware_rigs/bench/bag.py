@@ -42,9 +42,6 @@ KNOCKED_MESSAGES, KNOCK_PERIOD = 5000, 0.42
 
 Motion = Callable[[np.ndarray, RobotModel], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
-_DECODED = 200_000
-"""Messages after which the slow per-message decoding has been measured well enough."""
-
 
 class BenchError(ImpactAwareError):
     """A measuring process failed."""
@@ -69,11 +66,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     joints = robot.joint_names
     with tempfile.TemporaryDirectory(prefix="bench_bag_") as folder:
         bag = Path(folder) / "bag"
-        started = time.perf_counter()
         make_recording(bag, robot, options.messages, storage=options.storage)
-        made = time.perf_counter() - started
         size = sum(file.stat().st_size for file in bag.iterdir())
-        measured = {way: _measure(bag, way, options.robot) for way in ("raw", "decode", "analyze")}
+        measured = {way: _measure(bag, way, options.robot) for way in ("raw", "analyze")}
         knocked = Path(folder) / "knocked"
         make_recording(knocked, robot, KNOCKED_MESSAGES, motion=_knocked, milliseconds=5)
         knocks = _measure(knocked, "analyze", options.robot)
@@ -85,9 +80,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "joints": len(joints),
         "storage": options.storage,
         "megabytes": size / 1e6,
-        "seconds_to_make": made,
         "raw_messages_per_second": per_second,
-        "library_decode_messages_per_second": measured["decode"]["messages"] / measured["decode"]["seconds"],
         "read_messages_per_second": analysis["messages"] / analysis["seconds_read"],
         "analyze_messages_per_second": whole,
         "ratio_read_to_raw": analysis["messages"] / analysis["seconds_read"] / per_second,
@@ -194,17 +187,6 @@ def _raw(bag: Path, robot: str) -> dict[str, Any]:
     return {"messages": count, "seconds": time.perf_counter() - started}
 
 
-def _decode(bag: Path, robot: str) -> dict[str, Any]:
-    count, started = 0, time.perf_counter()
-    with AnyReader([bag]) as reader:
-        for connection, _, data in reader.messages(reader.connections):
-            reader.deserialize(data, connection.msgtype)
-            count += 1
-            if count == _DECODED:
-                break
-    return {"messages": count, "seconds": time.perf_counter() - started}
-
-
 def _analyze(bag: Path, robot: str) -> dict[str, Any]:
     started, processor = time.perf_counter(), time.process_time()
     found = analyze([bag], AnalysisOptions(robot=robot, normal=(0.0, 0.0, 1.0)))
@@ -229,7 +211,7 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # macOS counts bytes.
 
 
-_WAYS: dict[str, Callable[[Path, str], dict[str, Any]]] = {"raw": _raw, "decode": _decode, "analyze": _analyze}
+_WAYS: dict[str, Callable[[Path, str], dict[str, Any]]] = {"raw": _raw, "analyze": _analyze}
 
 
 if __name__ == "__main__":

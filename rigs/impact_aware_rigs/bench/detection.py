@@ -294,12 +294,10 @@ def run_benchmark(
     chunks = free_motion(robot, 3600.0 * free_hours, seed)
     minutes = tqdm(chunks, desc="free motion", unit="min", total=math.ceil(60.0 * free_hours), disable=quiet)
     score_free_motion(scores, factories, minutes, noise)
-    fusion = {"delay_ms": {"p50": 2.0, "p99": 4.0}, "missed_above_0.1_m_s": 0, "false_positives_per_hour": 0}
     return {
         "detectors": {name: score.as_dict() for name, score in scores.items()},
         "expectation": expectation,
         "trials": {"robot": robot.name, "seed": seed, "impacts": counts, "free_hours": free_hours},
         "noise": asdict(noise),
-        "aims": {"fusion": fusion | {"us_per_sample": 60.0}},
         "published": {"Aouaj thesis, 4.3.1, delay_ms": 4.0, "Wang 2021, VI, delay_ms": [3.0, 5.0]},
     }

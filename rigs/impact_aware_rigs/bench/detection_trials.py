@@ -284,7 +284,6 @@ class _FreeMotion:
         self._model = robot.model.copy()
         self._model.armature = np.zeros(robot.n)
         self._data = self._model.createData()
-        self._middle = robot.home
         self._pending = [np.zeros(0) for _ in range(robot.n)]
         self._shake = [np.zeros(0) for _ in range(robot.n)]
         self._position = robot.home.copy()

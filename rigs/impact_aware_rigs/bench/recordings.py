@@ -26,6 +26,7 @@ from impact_aware_rigs.bench.lab_draw import CONTROLS
 from impact_aware_rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
 from impact_aware_rigs.bench.lab_recording import RATES, LabRecording, record
 from impact_aware_rigs.bench.lab_stream import as_streamed
+from impact_aware_rigs.figures import p50_p95
 
 SMALLEST_JUMP = 0.15
 """Jump of the fastest joint, rad/s, below which a contact may be detected or missed."""
@@ -80,11 +81,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "rates": {str(rate): score.as_dict() for rate, score in scores.items()},
         "trials": {"hits": len(done), "requested": options.hits, "seed": options.seed, "streamed": streamed},
-        "aims": {
-            "200": {"found": 0.95, "false_contacts": 0.02, "time_error_ms": {"p95": 5.0}, "within_two_se": [0.90, 0.98]}
-            | {"cause_right": 0.95},
-            "1000": {"time_error_ms": {"p95": 1.0}},
-        },
     }
 
 
@@ -215,10 +211,10 @@ class RecordingScore:
             "found": self.found / counted,
             "missed": self.counted - self.found,
             "false_contacts": self.false_contacts / counted,
-            "time_error_ms": _percentiles(np.abs(self.time_errors)),
-            "time_error_over_se": _percentiles(within) | {"within_2": float(np.mean(within <= 2.0))},
-            "jump_error": _percentiles(np.array(self.jump_errors)),
-            "jump_error_over_se": _percentiles(np.array(self.jump_ratios))
+            "time_error_ms": p50_p95(np.abs(self.time_errors)),
+            "time_error_over_se": p50_p95(within) | {"within_2": float(np.mean(within <= 2.0))},
+            "jump_error": p50_p95(np.array(self.jump_errors)),
+            "jump_error_over_se": p50_p95(np.array(self.jump_ratios))
             | {"within_2": float(np.mean(np.array(self.jump_ratios or [np.nan]) <= 2.0))},
             "cause_right": self.causes_right / max(self.finds, 1),
             "noted": self.noted,
@@ -319,9 +315,3 @@ def touches(contacts: Sequence[TrueContact]) -> list[TrueContact]:
 
 def _size(contact: TrueContact) -> float:
     return float(np.abs(contact.jump).max())
-
-
-def _percentiles(values: np.ndarray[Any, Any]) -> dict[str, float | None]:
-    if not len(values):
-        return {"p50": None, "p95": None}
-    return {"p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}

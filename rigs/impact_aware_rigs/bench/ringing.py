@@ -16,6 +16,7 @@ from impact_aware.detection.watch_settings import WatchSettings, make_watch
 from impact_aware_rigs.bench.lab_draw import CONTROLS
 from impact_aware_rigs.bench.lab_hit import SAME_CONTACT, TrueHit, hit_of_seed
 from impact_aware_rigs.bench.recordings import counted, touches
+from impact_aware_rigs.figures import p50_p95
 
 RATES = (1000, 500, 200)
 
@@ -68,15 +69,10 @@ def _score(hits: Sequence[TrueHit], rate: int, seed: int) -> dict[str, Any]:
         "false_contacts": false_contacts,
         "second_hits": wanted[1],
         "second_found": found[1] / wanted[1] if wanted[1] else None,
-        "second_delay_ms": _percentiles(delays),
-        "second_time_error_ms": _percentiles(errors),
-        "sample_us": {"before": _percentiles(took[False]), "after": _percentiles(took[True])},
+        "second_delay_ms": p50_p95(delays),
+        "second_time_error_ms": p50_p95(errors),
+        "sample_us": {"before": p50_p95(took[False]), "after": p50_p95(took[True])},
     }
-
-
-def _percentiles(values: list[float]) -> dict[str, float]:
-    p50, p95 = np.percentile(values, (50, 95)) if values else (np.nan, np.nan)
-    return {"p50": float(p50), "p95": float(p95)}
 
 
 def sampled(hit: TrueHit, rate: int, rng: np.random.Generator) -> tuple[Array, Array]:

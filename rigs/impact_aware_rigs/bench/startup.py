@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     for _ in range(options.runs):
         for name, arguments in COMMANDS.items():
             seconds[name] = min(seconds[name], _processor_seconds(name, arguments))
-    return {"runs": options.runs, "seconds": seconds, "aim_seconds": {"help": 0.3, "predict": 1.0}}
+    return {"runs": options.runs, "seconds": seconds}
 
 
 def _processor_seconds(name: str, arguments: tuple[str, ...]) -> float:

@@ -46,8 +46,7 @@ class ControllerNode(Node):
         state = message_class(f"{_PACKAGE}/msg/ControllerState")
 
         def switch(request: Any, response: Any) -> Any:
-            lists = request.activate_controllers, request.deactivate_controllers
-            response.ok, response.message = manager.switch(*lists, request.strictness)
+            response.ok, response.message = manager.switch_off(request.deactivate_controllers, request.strictness)
             return response
 
         def list_controllers(_request: Any, response: Any) -> Any:

@@ -29,8 +29,7 @@ ros2_control 4.46.0 (Jazzy) and 6.8.0 (Rolling) do, as far as deactivating goes:
   refused where the last name of the list is unknown and nothing stands in it before that one;
 - one that is not active can't be deactivated: a strict switch is refused as a whole, with nothing switched, a
   best-effort one leaves it out;
-- when nothing is left to switch, the answer is ok;
-- activating requires the state `inactive`, by the same rules.
+- when nothing is left to switch, the answer is ok.
 
 `set_hardware_component_state_srv_cb` and `set_component_state` of resource_manager.cpp, likewise: the component's own
 state counts, whatever controllers use it; of one that does not exist the answer is not ok, and has no state.
@@ -217,32 +216,20 @@ class ControllerManager:
         """`active` or `inactive`, by name."""
         return {name: own.state for name, own in self._controllers.items()}
 
-    def switch(self, activate: Sequence[str], deactivate: Sequence[str], strictness: int) -> tuple[bool, str]:
-        """Deactivate and activate; returns whether that is ok, and why not."""
+    def switch_off(self, names: Sequence[str], strictness: int) -> tuple[bool, str]:
+        """Deactivate controllers; returns whether that is ok, and why not."""
         strict = strictness in (0, STRICT)
-        lists = []
-        for names, action in ((deactivate, "deactivate"), (activate, "activate")):
-            found, refusal = self._known(names, action, strict)
-            if refusal:
-                return False, refusal
-            lists.append(found)
-        off, on = lists
-        for name in [*on]:
-            if self._controllers[name].is_active() and name not in off:
-                if strict:
-                    return False, f"Controller with name '{name}' is already active."
-                on.remove(name)
+        off, refusal = self._known(names, strict)
+        if refusal:
+            return False, refusal
         for name in [*off]:
             if not self._controllers[name].is_active():
                 if strict:
                     return False, f"Controller with name '{name}' can not be deactivated since it is not active."
                 off.remove(name)
-        if not on and not off:
-            return True, NOTHING_TO_DO
-        for names, active in ((off, False), (on, True)):
-            for name in names:
-                self._controllers[name].switch(active)
-        return True, ""
+        for name in off:
+            self._controllers[name].switch(False)
+        return True, "" if off else NOTHING_TO_DO
 
     def set_component(self, name: str, state: str) -> tuple[bool, str]:
         """Set a component `active` or `inactive`; returns whether that is so now, and its state."""
@@ -253,7 +240,7 @@ class ControllerManager:
             own.switch(state == "active")
         return own.state == state, own.state
 
-    def _known(self, names: Sequence[str], action: str, strict: bool) -> tuple[list[str], str]:
+    def _known(self, names: Sequence[str], strict: bool) -> tuple[list[str], str]:
         """Names of existing controllers, and why the switch is refused."""
         found: list[str] = []
         refusal = ""
@@ -262,7 +249,7 @@ class ControllerManager:
                 found.append(name)
                 refusal = ""
                 continue
-            lacks = f"Could not {action} controller with name '{name}' because no controller with this name exists"
+            lacks = f"Could not deactivate controller with name '{name}' because no controller with this name exists"
             if strict:
                 return [], lacks
             refusal = "" if found else lacks

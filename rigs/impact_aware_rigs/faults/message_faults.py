@@ -221,9 +221,6 @@ class StateChannel:
         self.queue.extend(self._line.arrived(now))
 
 
-EVENT_FAULTS = ("false_detections", "prediction_late", "prediction_absurd")
-"""Their names."""
-
 FALSE_DETECTION = 0.02
 """Probability of a false detection with a state."""
 

@@ -56,19 +56,18 @@ def run_fuzz(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def grows(result: dict[str, Any]) -> bool:
-    """Whether a node grew by more than may be: in memory, or a container with every look at it."""
-    late = result["grown_late_kib"] > MOST_LATE_GROWTH_KIB or bool(result["growing"])
+    """Whether the process of a node grew by more than may be."""
+    late = result["grown_late_kib"] > MOST_LATE_GROWTH_KIB
     return bool(result["grown_kib"] > MOST_GROWTH_KIB or (late and result["messages"] >= ENOUGH))
 
 
 def format_table(results: list[dict[str, Any]]) -> str:
-    """A Markdown table, a row per node, and what was raised and what grew."""
+    """A Markdown table, a row per node, and what was raised."""
     rows, lines = [], []
     for own in results:
         counts = str(own["messages"]), str(own["spoilt"]), str(own["exceptions"])
         memory = f"{own['grown_kib']} KiB", f"{own['grown_late_kib']} KiB"
         rows.append((f"`{own['node']}`", *counts, *memory, f"{own['wall_s']:.0f} s"))
         lines += [f"{own['node']}: {error}, {count} times" for error, count in own["errors"].items()]
-        lines += [f"{own['node']}: {name} grew steadily by {count}" for name, count in own["growing"].items()]
     head = ("node", "messages", "spoilt", "exceptions", "memory grown by", "of that late", "wall time")
     return "\n".join([markdown_table(head, rows), *lines])

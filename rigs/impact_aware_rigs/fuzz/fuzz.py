@@ -8,6 +8,7 @@ subscription takes those; DDS itself is not used. `impact-aware faults --fuzz` r
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import re
@@ -29,7 +30,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
-from impact_aware_rigs.fuzz.growth import Growth
+from impact_aware_rigs.figures import resident_bytes
 from impact_aware_rigs.fuzz.subjects import subject
 from impact_aware_rigs.fuzz.templates import SERVICES, Traffic
 
@@ -58,7 +59,7 @@ WARM_UP = 0.2
 """Share of the messages after which growth counts."""
 
 LOOKS = 9
-"""Measurements of the size, from the end of the warm-up to the end."""
+"""Measurements of the process's memory, from the end of the warm-up to the end."""
 
 WATCHED = 100
 """Messages from one check of the node's status to the next, and to the next attempt to activate it."""
@@ -207,12 +208,13 @@ class Fuzzer:
 def fuzz(name: str, count: int, seed: int) -> dict[str, Any]:
     """Fuzz one node; rclpy must be initialised."""
     fuzzer = Fuzzer(name, seed)
-    growth = Growth(fuzzer.node)
+    memory: list[int] = []
     begin = time.perf_counter()
     done = 0
     for end in np.linspace(WARM_UP * count, count, LOOKS).astype(int).tolist():
         fuzzer.run(end - done)
-        growth.look()
+        gc.collect()
+        memory.append(int(resident_bytes(os.getpid()) or 0) // 1024)
         done = end
     wall = time.perf_counter() - begin
     result = {
@@ -224,7 +226,9 @@ def fuzz(name: str, count: int, seed: int) -> dict[str, Any]:
         "exceptions": sum(fuzzer.errors.values()),
         "errors": dict(fuzzer.errors),
         "tracebacks": fuzzer.first_tracebacks,
-        **growth.values(),
+        "grown_kib": memory[-1] - memory[0],
+        "grown_late_kib": memory[-1] - memory[len(memory) // 2],
+        "memory_kib": memory,
         "diagnostics": {key: str(value) for key, value in fuzzer.status()[2].items()} or None,
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "wall_s": round(wall, 1),
