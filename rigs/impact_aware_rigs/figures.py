@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from impact_aware.arrays import Array
+
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     """Median and 99th percentile, microseconds; 0 where there is nothing to take them of."""
@@ -18,7 +20,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     return {"p50_us": float(p50), "p99_us": float(p99)}
 
 
-def p50_p95(values: Sequence[float]) -> dict[str, float]:
+def p50_p95(values: Sequence[float] | Array) -> dict[str, float]:
     """Median and 95th percentile in the values' own unit; NaN where there are none."""
     p50, p95 = np.percentile(values, (50, 95)) if len(values) else (np.nan, np.nan)
     return {"p50": float(p50), "p95": float(p95)}
