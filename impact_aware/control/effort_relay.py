@@ -35,7 +35,7 @@ class EffortRelay:
             robot: The arm, with gravity as its base has it.
             timeout: Time without a command after which the arm brakes, s.
             period: Time between two states, s.
-            clock: Present time of a steady clock, s, in which the torque rate holds too; None for none.
+            clock: Present time in which the torque rate holds, s; None for none.
         """
         self._robot, self._timeout = robot, timeout
         self._braking = Braking(robot, ControlParameters(), period)

@@ -96,7 +96,7 @@ class ControlSession:
             send: Gets every command (n,) in the arms' own convention, N m.
             present: Present time of the clock that stamps the states, s.
             clock: Present time of a steady clock, s.
-            paced: Whether the arms move in the time of `clock`, so that the torque rate holds in it too.
+            paced: Whether the arms move, and the torque rate holds, in the time of `clock`; else in that of the stamps.
             declared: Whether the driver declares the profiles' convention of gravity; else the first states decide.
 
         Raises:
@@ -112,7 +112,8 @@ class ControlSession:
         limits = SafetyLimits.each(self.robots, limits)
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
-        self.filter = CommandFilter(self.robots, period, limits, clock if paced else None)
+        self._arm_time = -np.inf
+        self.filter = CommandFilter(self.robots, period, limits, clock if paced else lambda: self._arm_time)
         self.fit = TorqueFit(self._law.arms, self.filter, self.parameters, declared=declared)
         readers = readers or [JointReader(robot.joint_names) for robot in self.robots]
         self.states = ArmStates(readers, topics, period=period, clock=clock)
@@ -314,6 +315,7 @@ class ControlSession:
             self.ignored += 1
             self._send(self.filter.previous)
             return
+        self._arm_time = time
         self.filter.count_from(applied)
         law = self._law
         violation, usable = self._guard.refusal(time, q, dq, age)
@@ -390,4 +392,5 @@ class ControlSession:
     def send_without_state(self) -> None:
         """Send the gravity torque at the last posture, as near as the torque rate allows."""
         if self.active and self.states.complete:
+            self._arm_time = self.states.time + self.states.silence()[0]
             self._deliver(self._law.command_without_state(self.states.time))

@@ -77,8 +77,6 @@ class KukaFriRelayNode(Node):
         if robot.profile is None or robot.profile.command_includes_gravity:
             expected = "a profile with command_includes_gravity: false, as these torques come on top of the arm's own"
             raise InvalidInputError("parameter robot", settings.robot, expected)
-        # Where the arm moves in wall time, so does the torque rate.
-        self._rate_clock = None if settings.lockstep else lambda: time.monotonic()
         self.relay = self._make_relay(robot)
         self._message = message_class(OVERLAY_TYPE)()
         self._publisher = self.create_publisher(message_class(OVERLAY_TYPE), OVERLAY_TOPIC, COMMAND_QOS)
@@ -99,7 +97,11 @@ class KukaFriRelayNode(Node):
         return arm.robot
 
     def _make_relay(self, robot: RobotModel) -> EffortRelay:
-        return EffortRelay(robot, self._settings.command_timeout, self._settings.period, clock=self._rate_clock)
+        return EffortRelay(robot, self._settings.command_timeout, self._settings.period, clock=self._arm_time)
+
+    def _arm_time(self) -> float:
+        """The time in which the arm moves, s: the stamps in lockstep, else that of a steady clock."""
+        return self._states.time if self._settings.lockstep else time.monotonic()
 
     def _on_task(self) -> None:
         """Compensate gravity as the task has the base from now on, but not while the arm moves."""

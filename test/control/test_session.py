@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from impact_aware.control import ControlParameters, ControlSession, Mode, SafeReason
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.ending import RELEASE_SHARE, STOP_TIMEOUT, TaskCompletion
+from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.torque_fit import FIRST_STATES
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel, load_profile
@@ -349,11 +351,13 @@ def test_an_arm_that_falls_silent_is_sent_gravity_compensation_with_the_reason(d
     driver.session.watch()
     assert driver.session.mode is Mode.ANTE
     driver.now += 0.002
-    for _ in range(200):
-        driver.session.watch()
+    driver.session.watch()
     command = driver.session.command
     assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.STATE_STALE)
     assert command.detail == "no usable joint_states for 0.10 s"
+    for _ in range(200):
+        driver.now += 0.001
+        driver.session.watch()
     np.testing.assert_allclose(driver.sent[-1], np.zeros(ROBOT.n), atol=1e-9)
 
 
@@ -549,8 +553,8 @@ def test_the_task_done_lets_two_arms_carry_on():
     assert driver.session.done and driver.session.mode is Mode.ANTE
 
 
-def burst(**more):
-    """Steps of one joint's torque, as shares of the rate, for states a period apart, answered 0.2 ms apart."""
+def steps_of_torque(apart, stamped, **more):
+    """Steps of one joint's torque, as shares of the rate, for states answered and stamped so far apart, s."""
     driver = Driver(**more)
     driver.state()
     driver.session.start()
@@ -558,16 +562,34 @@ def burst(**more):
     velocity, stamp = np.zeros(ROBOT.n), driver.now
     velocity[1] = 0.4
     for _ in range(4):
-        driver.now += 0.0002
-        stamp += 0.001
+        driver.now += apart
+        stamp += stamped
         driver.state(dq=velocity, stamp=stamp)
     sent = np.array(driver.sent[-5:])
-    return np.diff(sent, axis=0)[:, 1] / (ROBOT.limits.effort_rate[1] * 0.001)
+    return np.abs(np.diff(sent, axis=0)[:, 1] / (ROBOT.limits.effort_rate[1] * 0.001))
 
 
-def test_answers_to_a_backlog_share_one_step_of_torque_where_the_arm_keeps_wall_time():
-    np.testing.assert_allclose(np.abs(burst(paced=True)), 0.4, rtol=1e-6)
-    np.testing.assert_allclose(np.abs(burst()), 1.0, rtol=1e-6)
+@pytest.mark.parametrize(
+    ("paced", "apart", "stamped"), [(True, 0.0002, 0.001), (True, 0.0005, 0.0005), (False, 0.001, 0.0002)]
+)
+def test_answers_within_a_period_share_one_step_of_torque_in_the_time_in_which_the_arm_moves(paced, apart, stamped):
+    """A backlog and stamps that run fast where the arm keeps wall time, and several states in a cycle of lockstep."""
+    share = 1e3 * (apart if paced else stamped)
+    np.testing.assert_allclose(steps_of_torque(apart, stamped, paced=paced), share, rtol=1e-6)
+
+
+def test_in_lockstep_a_whole_step_takes_no_wall_time():
+    np.testing.assert_allclose(steps_of_torque(0.0, 0.001), 1.0, rtol=1e-6)
+
+
+def test_a_stamp_that_is_no_number_moves_no_torque():
+    filtered = CommandFilter([ROBOT], 0.001, clock=iter([5.0, math.nan, 6.0, 6.0005]).__next__)
+    filtered.begin(REST)
+    sent = []
+    for _ in range(4):
+        filtered.apply(REST + 50.0, REST)
+        sent.append(filtered.previous[0] / (ROBOT.limits.effort_rate[0] * 0.001))
+    np.testing.assert_allclose(sent, [1.0, 1.0, 1.0, 1.5])
 
 
 def test_what_is_sent_without_a_state_shares_the_step_as_well():
@@ -580,7 +602,7 @@ def test_what_is_sent_without_a_state_shares_the_step_as_well():
     driver.session.safe_stop(SafeReason.REQUESTED)
     driver.session.send_without_state()
     change = np.abs(driver.sent[-1] - before) / (ROBOT.limits.effort_rate * 0.001)
-    assert change.max() == pytest.approx(0.2, rel=1e-6)
+    assert change.max() == pytest.approx(0.1, rel=1e-6)
 
 
 # An object that moves

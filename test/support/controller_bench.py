@@ -94,8 +94,8 @@ class ControllerBench:
         """States of some arms, or of all, 1 ms after the last ones."""
         for _ in range(count):
             self.time += 0.001
-            # The torque rate holds in the machine's time too: states that come too fast move the torque less.
-            time.sleep(0.0005)
+            # The torque rate holds in the machine's time: states that come too fast move the torque less.
+            time.sleep(0.001)
             for index in range(len(self.arms)) if arms is None else arms:
                 arm, start = self.arms[index], self.starts[index]
                 message = JointState(name=list(arm.robot.joint_names), position=start)

@@ -8,8 +8,9 @@ hold for what is sent, and the torque limit for the whole torque as well:
 
 Where gravity has moved so far that the last one excludes the others, the others hold.
 
-A stall makes answers come all at once, within one cycle of the arm's driver, for which they are one step. A command
-that follows another within half a period is therefore allowed that share of the step which has passed of this half.
+The rate holds between any two commands, by the clock in whose time the arm moves: one that follows another after less
+than a period is allowed that share of the step. For an arm of steel this is a clock of this machine, as answers to a
+backlog of states come at once and stamps may run fast; in lockstep it is the stamps.
 
 A command that the driver never got is no step that was taken: where it reports what it applied last, the rate counts
 from that, and a cycle that was missed allows no larger step.
@@ -27,6 +28,9 @@ from impact_aware.compiled import FLAG_AND_INDEX, NOTHING, NUMBER, PAIR, VECTOR,
 from impact_aware.control.command import SafeReason, Violation
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
+
+WHOLE = 1.0 - 1e-5
+"""Share of a period that counts as a whole one: stamps are rounded to 1 ns, and sums of some s to less."""
 
 TOLERANCE = 1e-3
 """Change of a torque that does not count as an intervention: the solver's accuracy, N m."""
@@ -54,8 +58,7 @@ class CommandFilter:
             robots: One per arm; their profiles say whether commands include gravity.
             period: Time between two commands, s.
             limits: Torque and torque-rate limits of each arm; those of the profiles when None.
-            clock: Present time of a steady clock, s, in which the torque rate holds too; None where cycles are not made
-                in the time of a clock.
+            clock: Present time in which the torque rate holds, s; None where the arm's driver makes each cycle.
 
         Raises:
             InvalidInputError: Limits that are not one per arm.
@@ -64,7 +67,7 @@ class CommandFilter:
         self._names = [name for robot in robots for name in robot.joint_names]
         self._limit = np.concatenate([np.asarray(entry.effort, dtype=float) for entry in limits])
         self._step = np.concatenate([np.asarray(entry.effort_rate, dtype=float) for entry in limits]) * period
-        self._period, self._clock, self._sent = period, clock, -math.inf
+        self._period, self._clock, self._sent = period, clock, -math.inf  # s; of the last command by the clock
         self._carried = np.repeat([float(robot.adds_gravity) for robot in robots], [robot.n for robot in robots])
         self._range = np.empty_like(self._limit), np.empty_like(self._limit)
         self.previous = np.zeros_like(self._limit)
@@ -106,7 +109,7 @@ class CommandFilter:
         Args:
             gravity: (n,) Gravity torque at the present posture, N m.
         """
-        torque_range(self.previous, self._limit, self._allowed(), self._carried, gravity, *self._range)
+        torque_range(self.previous, self._limit, self._allowed()[0], self._carried, gravity, *self._range)
         return self._range
 
     def apply(self, wanted: Array, gravity: Array, *, report: bool = False) -> Violation | None:
@@ -122,22 +125,21 @@ class CommandFilter:
             What was wrong with the wanted torque, or None.
         """
         # New arrays each time: the receiver of the last command keeps that one.
-        command, effort, allowed = np.empty(wanted.size), np.empty(wanted.size), self._allowed()
+        command, effort, (allowed, self._sent) = np.empty(wanted.size), np.empty(wanted.size), self._allowed()
         changed, row = filter_command(
             wanted, self.previous, self._limit, allowed, self._carried, gravity, TOLERANCE, command, effort
         )
         self.interventions += changed
         before, self.previous, self.effort = self.previous, command, effort
-        if self._clock is not None:
-            self._sent = self._clock()
         return self._explain(row, wanted, gravity, before, allowed) if report and row >= 0 else None
 
-    def _allowed(self) -> Array:
-        """Largest change (n,) of what is sent now, N m."""
+    def _allowed(self) -> tuple[Array, float]:
+        """Largest change (n,) of what is sent now, N m, and the present time, s."""
         if self._clock is None:
-            return self._step
-        share = (self._clock() - self._sent) / (0.5 * self._period)
-        return self._step if share >= 1.0 else max(share, 0.0) * self._step
+            return self._step, 0.0
+        now = self._clock()
+        share = (now - self._sent) / self._period
+        return self._step if share > WHOLE else max(0.0, share) * self._step, now  # 0 for NaN
 
     def _explain(self, joint: int, wanted: Array, gravity: Array, before: Array, allowed: Array) -> Violation:
         name, value = self._names[joint], wanted[joint] - self._carried[joint] * gravity[joint]
