@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import shlex
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from impact_aware.bags.bag import is_recording
+from impact_aware.bags.bag import Bag, is_recording
 from impact_aware.cli.options import add_options, chosen, refuse_given
-from impact_aware.cli.output import progress, show
+from impact_aware.cli.output import progress, show, show_notes
 from impact_aware.detection.impact_watch import SECOND_CONTACT
-from impact_aware.errors import one_line
+from impact_aware.errors import InvalidInputError, one_line
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder, write_whole
 from impact_aware.parameters import Options, described
@@ -41,7 +45,10 @@ class ResultOptions(Options):
     labels: Path | None = described(None, "YAML or CSV of recording name and label, by which the ablation is grouped")
     no_report: bool = described(False, "with --out: numbers only, no report and figures")
     no_annotated: bool = described(False, "with --out: no annotated MCAP")
-    force: bool = described(False, "replace results that are in DIR already")
+    rrd: Path | None = described(
+        None, "also write the impacts of one BAG in slow motion for Rerun", metavar="FILE.rrd"
+    )
+    force: bool = described(False, "replace results that are there already")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,17 +63,68 @@ def run(args: argparse.Namespace) -> int:
     labels = None if args.labels is None else load_labels(args.labels)
     columns = TableOptions(**chosen(args, TableOptions)).column_map()
     options = AnalysisOptions(**chosen(args, AnalysisOptions), labels=labels, columns=columns)
+    # What can't be written is refused before the work, not after it.
+    if args.rrd is not None:
+        _check_rerun(args.rrd, args.recordings, force=args.force)
     if args.out is None:
-        refuse_given(args, ("no_report", "no_annotated", "force"), "--out DIR along with it")
+        refused = ("no_report", "no_annotated") if args.rrd is not None else ("no_report", "no_annotated", "force")
+        refuse_given(args, refused, "--out DIR along with it")
         analysis = _analyzed(args.recordings, options)
     else:
-        # Refused before the work, not after it.
         output = OutputFolder(args.out, "analyze", inputs=args.recordings, force=args.force)
         analysis = _analyzed(args.recordings, options)
         with output as folder:
             write_results(analysis, folder, report=not args.no_report, annotated=not args.no_annotated)
-    show(args, to_json(analysis), lambda: format_analysis(analysis, args.out))
+    rrd = args.rrd if analysis.impacts else None
+    if rrd is not None:
+        _write_rerun(rrd, analysis)
+    elif args.rrd is not None:
+        show_notes([f"{args.rrd} was not written, as there is no impact to show"])
+    show(args, to_json(analysis), lambda: format_analysis(analysis, args.out, rrd))
     return 0
+
+
+def _check_rerun(path: Path, recordings: Sequence[Path], *, force: bool) -> None:
+    """Refuse what no file for Rerun can be made of, or be written to.
+
+    Raises:
+        InvalidInputError: Tables or several recordings, a file of another kind or one that exists, no rerun-sdk.
+    """
+    if len(recordings) != 1 or not is_recording(recordings[0]):
+        got = "several recordings" if len(recordings) > 1 else str(recordings[0])
+        raise InvalidInputError("--rrd", got, "one rosbag2 recording, whose messages are drawn")
+    inside = Path(os.path.realpath(recordings[0])) in Path(os.path.realpath(path)).parents
+    if path.suffix.lower() != ".rrd" or inside:
+        raise InvalidInputError("--rrd", str(path), "a .rrd file outside the recording")
+    if path.exists() and not force:
+        raise InvalidInputError("--rrd", str(path), "a file that does not exist yet, or --force")
+    # Imported here, as below, because numbers alone need no drawing.
+    from impact_aware.render.rerun_file import rerun_library
+
+    rerun_library("--rrd")
+
+
+def _write_rerun(path: Path, analysis: Analysis) -> None:
+    """Draw the impacts from an annotated copy of the recording, which has them as messages.
+
+    Raises:
+        InvalidInputError: The file can't be written.
+    """
+    from impact_aware.recordings.annotated_bag import write_annotated
+    from impact_aware.render import read_scene
+    from impact_aware.render.rerun_file import FRAMES, write_rerun
+    from impact_aware.render.robot_shape import robot_shape
+
+    events = {impact.time: _impact_line(impact) for impact in analysis.impacts}
+    robots = {arm.arm: (arm.model, robot_shape(arm.urdf)) for arm in analysis.arms if arm.model and arm.urdf}
+    with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch:
+        write_annotated(analysis.files[0], analysis, Path(scratch) / "bag")
+        with Bag(Path(scratch) / "bag") as bag, progress(total=FRAMES * len(events), desc="frames", leave=False) as bar:
+            scene = read_scene(bag, time=min(events), robot=robots)
+            try:
+                write_rerun(bag, path, scene, events=events, on_frame=bar.update)
+            except OSError as error:
+                raise InvalidInputError("--rrd", str(path), f"a file that can be written ({error.strerror})") from error
 
 
 def write_results(analysis: Analysis, folder: Path, *, report: bool, annotated: bool) -> None:
@@ -91,8 +149,8 @@ def write_results(analysis: Analysis, folder: Path, *, report: bool, annotated: 
             write_annotated(file, analysis, folder / _annotated_name(file, list(analysis.files)))
 
 
-def format_analysis(analysis: Analysis, out: Path | None) -> str:
-    """The analysis for people: what was read, one line per impact, what to know."""
+def format_analysis(analysis: Analysis, out: Path | None, rrd: Path | None = None) -> str:
+    """The analysis for people: what was read, one line per impact, what to know, where the files are."""
     lines = []
     for arm in analysis.arms:
         rate = f"{arm.rate_hz:.0f} Hz" if math.isfinite(arm.rate_hz) else "unknown rate"
@@ -117,7 +175,10 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
         f"{analysis.seconds:.1f} s for all"
     )
     if out is not None:
-        lines.append(f"results in {out}")
+        report = out / "report.html"
+        lines.append(f"results in {out}" + (f", for a browser {report}" if report.exists() else ""))
+    if rrd is not None:
+        lines.append(f"for Rerun: rerun {shlex.quote(str(rrd))}")
     return "\n".join(map(one_line, lines))
 
 

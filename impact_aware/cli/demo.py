@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from impact_aware.bags.bag import BagError
+from impact_aware.bags.bag import Bag, BagError
 from impact_aware.bringup.domain import add_domain, own_domain
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.middleware import check_ros
@@ -40,6 +40,8 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.output_folder import OutputFolder
 from impact_aware.parameters import Options, described
 from impact_aware.ranges import Range
+from impact_aware.render import read_scene
+from impact_aware.render.rerun_file import rerun_library, write_rerun
 from impact_aware.report.run_report import RunReport, report_run
 from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
 from impact_aware.screen import check_screen
@@ -54,6 +56,8 @@ TASKS = {
     "dual-arm-grab": "dual_arm_grab",
 }
 """The task file of each."""
+
+RERUN = "impact.rrd"
 
 LACKING = 0.3
 """Simulated time, s, by which a recording may end before the last reported time of the plant."""
@@ -91,6 +95,7 @@ class DemoOptions(Options):
         (0.0, 0.0), "velocity of a belt that carries it until a tool meets it", within=Range(-1.0, 1.0, "m/s")
     )
     watch: bool = described(False, "show the scene in a window while it runs")
+    rerun: bool = described(False, "also write impact.rrd, the impact in slow motion for Rerun")
     seed: int = described(0, "seed of the plant's sensor noise", 0, MOST)
     timeout: float = described(150.0, "longest motion in wall time", within=Range(1.0, 1e6, "s"))
 
@@ -118,6 +123,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the demo, print the table or the JSON, and return the exit status."""
     if args.watch:
         check_screen("--watch")
+    if args.rerun:
+        rerun_library("--rerun")
     graph = _graph(args)
     check_ros()
     importlib.import_module("impact_aware.simulation")  # MuJoCo may be missing where ROS is
@@ -130,12 +137,15 @@ def run(args: argparse.Namespace) -> int:
             demo = Demo(graph, folder, domain, sharing=_sharing(args))
             demo.run(args.timeout)
             report = _report(demo, folder, out, round(time.monotonic() - started, 2))
+            if args.rerun:
+                with Bag(folder / "bag") as bag:
+                    write_rerun(bag, folder / RERUN, read_scene(bag))
     except DemoFailedError as error:
         print(f"impact-aware demo: error: {error}", file=sys.stderr)
         if output.kept is not None:
             print(f"impact-aware demo: the logs are in {output.kept / 'logs'}", file=sys.stderr)
         return 1
-    show(args, report.summary, lambda: _text(report))
+    show(args, report.summary, lambda: _text(report, rerun=args.rerun))
     if output.moved is not None:
         print(f"impact-aware demo: note: earlier results are in {out.with_name(output.moved.name)}", file=sys.stderr)
     if failure := _failure(report, demo.plant):
@@ -260,7 +270,7 @@ def next_command(bag: str, analysis: Path) -> str:
     return shlex.join([program, "analyze", bag, "--out", str(analysis)])
 
 
-def _text(report: RunReport) -> str:
+def _text(report: RunReport, *, rerun: bool) -> str:
     lines = [report.table()]
     if "real_time_factor" in report.summary:
         factor, unanswered = report.summary["real_time_factor"], report.summary["cycles_unanswered"]
@@ -271,6 +281,7 @@ def _text(report: RunReport) -> str:
         f"figure   {report.summary['figure']}",
         f"bag      {report.summary['bag']}",
         f"summary  {report.folder / 'summary.json'}",
+        *([f"for Rerun: {shlex.join(['rerun', str(report.folder / RERUN)])}"] if rerun else []),
         f"\nlook further: {next_command(report.summary['bag'], analysis)}",
     ]
     return "\n".join(lines)

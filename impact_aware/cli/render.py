@@ -58,10 +58,9 @@ def run(args: argparse.Namespace) -> int:
                 from impact_aware.render.movie import FRAMES, draw_movie
                 from impact_aware.render.rerun_file import write_rerun
 
-                path.parent.mkdir(parents=True, exist_ok=True)
                 with progress(total=FRAMES, desc="frames", leave=False) as bar:
                     write = draw_movie if path.suffix.lower() == ".gif" else write_rerun
-                    write(bag, path, scene, view=args.view, robot=args.robot, on_frame=bar.update)
+                    write(bag, path, scene, view=args.view, on_frame=bar.update)
             else:
                 draw_scene(scene, path, view=args.view)
         except OSError as error:

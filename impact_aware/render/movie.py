@@ -33,8 +33,7 @@ def draw_movie(
     path: Path,
     scene: RecordedScene,
     *,
-    view: str,
-    robot: str | None,
+    view: str = "iso",
     on_frame: Callable[[], object] = lambda: None,
 ) -> Path:
     """Write an animated GIF of the time around a scene; an existing file is replaced.
@@ -44,14 +43,14 @@ def draw_movie(
         path: Where to write it.
         scene: Scene in the middle, which `read_scene` gave for the recording.
         view: As of `draw_scene`.
-        robot: Profile of the robot, as of `read_scene`.
         on_frame: Called after each of `FRAMES` frames.
 
     Raises:
         InvalidInputError: An unknown view.
     """
     begin, end = max(scene.span[0], scene.time - BEFORE), min(scene.span[1], scene.time + AFTER)
-    scenes = [read_scene(bag, time=time, robot=robot) for time in np.linspace(begin, end, FRAMES).tolist()]
+    robots = {arm.name: (arm.robot, arm.shape) for arm in scene.arms}
+    scenes = [read_scene(bag, time=time, robot=robots) for time in np.linspace(begin, end, FRAMES).tolist()]
     markers = [drawn_markers(each) for each in scenes]
     # The camera stands still.
     corners = np.concatenate([corners_of(*pair) for pair in list(zip(scenes, markers, strict=True))[:: FRAMES - 1]])
@@ -65,5 +64,6 @@ def draw_movie(
         on_frame()
     milliseconds = round(1e3 * FRAME_TIME)
     animated: dict[str, Any] = {"save_all": True, "append_images": frames[1:], "duration": milliseconds, "loop": 0}
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, partial(frames[0].save, format="GIF", optimize=True, **animated))
     return path

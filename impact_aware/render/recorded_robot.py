@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from impact_aware.bags.bag import Bag
@@ -13,9 +13,12 @@ from impact_aware.robot import RobotModel, RobotProfile, load_profile
 from impact_aware.robot.profile import profile_names
 from impact_aware.robot.urdf_text import try_foreign_urdf
 
+Robots = Mapping[str, tuple[RobotModel | None, RobotShape]]
+"""Model and links of each arm, by its namespace."""
+
 
 def recorded_robot(
-    bag: Bag, arm: str, joint_names: Sequence[str], profile: str | None = None
+    bag: Bag, arm: str, joint_names: Sequence[str], profile: str | Robots | None = None
 ) -> tuple[RobotModel | None, RobotShape]:
     """The model and the links of an arm.
 
@@ -25,11 +28,15 @@ def recorded_robot(
         bag: An open recording.
         arm: Namespace of the arm.
         joint_names: Joints that the recording has.
-        profile: Requested profile.
+        profile: Requested profile, or what is known of the arms.
 
     Raises:
         ImpactAwareError: `profile` can't be loaded, or its joints are not those of the recording.
     """
+    if isinstance(profile, Mapping):
+        if arm in profile:
+            return profile[arm]
+        profile = None
     if profile is not None:
         chosen = load_profile(profile)
         missing = [name for name in chosen.joint_names if name not in joint_names]

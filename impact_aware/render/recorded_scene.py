@@ -23,7 +23,7 @@ from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
 from impact_aware.records import Outcome
 from impact_aware.reference import ReferenceField
 from impact_aware.render.base_placement import base_placements
-from impact_aware.render.recorded_robot import recorded_robot
+from impact_aware.render.recorded_robot import Robots, recorded_robot
 from impact_aware.render.robot_shape import RobotShape
 from impact_aware.robot import JointOrder, RobotModel
 
@@ -81,14 +81,14 @@ class RecordedScene:
 
 
 def read_scene(
-    bag: Bag, *, time: float | None = None, robot: str | None = None, style: MarkerStyle | None = None
+    bag: Bag, *, time: float | None = None, robot: str | Robots | None = None, style: MarkerStyle | None = None
 ) -> RecordedScene:
     """Read the scene.
 
     Args:
         bag: An open recording.
         time: s, as in the stamps, or since the first of them; the first impact when None.
-        robot: Profile of the robot (of both); when None, that of the recording.
+        robot: Profile of the robot (of both), or model and links of each; when None, those of the recording.
         style: Lengths and times of the markers.
 
     Raises:
@@ -122,13 +122,16 @@ def read_scene(
 
 
 def joint_velocities(bag: Bag) -> dict[str, tuple[Array, dict[str, Array]]]:
-    """Per topic of joint states their stamps (k,), s, and by joint the velocities (k,), rad/s, where they have them."""
+    """Per topic of joint states their stamps (k,), s, and by joint velocities or slopes of positions (k,), rad/s."""
     found = {}
     for topic in _joint_topics(bag).values():
-        messages = [message for _, message in bag.messages(topic) if len(message.velocity) == len(message.name)]
-        if messages and all(message.name == messages[0].name for message in messages):
+        messages = [message for _, message in bag.messages(topic)]
+        given = any(len(message.velocity) for message in messages)
+        rows = [message.velocity if given else message.position for message in messages]
+        if len(rows) > 1 and all(len(row) == len(messages[0].name) for row in rows):
             times = np.array([stamp_seconds(message) for message in messages])
-            columns = np.array([message.velocity for message in messages]).T
+            with np.errstate(divide="ignore", invalid="ignore"):
+                columns = np.array(rows).T if given else np.gradient(np.array(rows), times, axis=0).T
             found[topic] = times, dict(zip(messages[0].name, columns, strict=True))
     return found
 
@@ -211,7 +214,7 @@ def _read_arm(
     topic: str,
     time: float,
     impact_times: list[float],
-    profile: str | None,
+    profile: str | Robots | None,
     style: MarkerStyle,
     base: pin.SE3,
 ) -> RecordedArm:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,24 @@ TIMELINE = "time"
 SLOWER = 0.1
 """Speed of the repetition in the viewer, as a share of real time."""
 
+EPOCH = 1e8
+"""Stamps above it count from 1970, s."""
+
 DISTANCE = 1.1
 """Distance of the eye from the scene, as a share of the scene's diagonal."""
+
+
+def rerun_library(option: str) -> Any:
+    """The package `rerun`.
+
+    Raises:
+        InvalidInputError: It is not installed, for `option`.
+    """
+    try:
+        return importlib.import_module("rerun")
+    except ModuleNotFoundError as error:
+        expected = "rerun-sdk: pip install 'impact_aware[rerun]'"
+        raise InvalidInputError(option, "no package rerun", expected) from error
 
 
 def write_rerun(
@@ -36,36 +52,45 @@ def write_rerun(
     path: Path,
     scene: RecordedScene,
     *,
-    view: str,
-    robot: str | None,
+    view: str = "iso",
+    events: Mapping[float, str] | None = None,
     on_frame: Callable[[], object] = lambda: None,
 ) -> Path:
-    """Write a `.rrd` file of the time around a scene, with the arguments of `render.movie.draw_movie`.
+    """Write a `.rrd` file of the time around a scene, or around several impacts.
+
+    Args:
+        bag: Recording of the scene.
+        path: Where to write it; an existing file is replaced.
+        scene: What `read_scene` gave for the recording: the robots, the camera, and the time without events.
+        view: As of `draw_scene`.
+        events: Time of each impact, s, and the line that describes it.
+        on_frame: Called after each frame.
 
     Raises:
         InvalidInputError: `rerun-sdk` is not installed.
     """
-    try:
-        rr: Any = importlib.import_module("rerun")
-    except ModuleNotFoundError as error:
-        expected = "a .png or .gif file without rerun-sdk: pip install 'impact_aware[rerun]'"
-        raise InvalidInputError("--out", str(path), expected) from error
+    rr = rerun_library("--out")
     recording = rr.RecordingStream("impact_aware")
     stream = recording.binary_stream()
-    begin, end = max(scene.span[0], scene.time - BEFORE), min(scene.span[1], scene.time + AFTER)
+    robots = {arm.name: (arm.robot, arm.shape) for arm in scene.arms}
+    frames = frame_times(scene.span, events or [scene.time])
+    begin, end = frames[0], frames[-1]
+    # Stamps of the wall clock have a date.
+    kind = "timestamp" if begin > EPOCH else "duration"
     recording.send_blueprint(_blueprint(rr, corners_of(scene, drawn_markers(scene)), view))
     for topic, (times, velocities) in joint_velocities(bag).items():
         for name, values in velocities.items():
             near = (times >= begin) & (times <= end)
-            index = [rr.TimeColumn(TIMELINE, duration=times[near])]
+            index = [rr.TimeColumn(TIMELINE, **{kind: times[near]})]
             recording.send_columns(f"velocity{topic}/{name}", index, rr.Scalars.columns(scalars=values[near]))
-    for time in (found for found in scene.impact_times if begin <= found <= end):
-        recording.set_time(TIMELINE, duration=time)
-        recording.log("impacts", rr.TextLog(f"impact at {time:.4f} s"))
+    for time, text in (events or {time: f"impact at {time:.4f} s" for time in scene.impact_times}).items():
+        if begin <= time <= end:
+            recording.set_time(TIMELINE, **{kind: time})
+            recording.log("impacts", rr.TextLog(text))
     shown: set[str] = set()
-    for time in np.linspace(begin, end, FRAMES).tolist():
-        recording.set_time(TIMELINE, duration=time)
-        now = read_scene(bag, time=time, robot=robot)
+    for time in frames:
+        recording.set_time(TIMELINE, **{kind: time})
+        now = read_scene(bag, time=time, robot=robots)
         drawn = _named(drawn_markers(now))
         for name in shown - drawn.keys():
             recording.log(name, rr.Clear(recursive=False))
@@ -77,8 +102,20 @@ def write_rerun(
                 triangles = placed(arm.shape.triangles(arm.robot, arm.q), arm.base)
                 recording.log(f"scene/robot/{arm.name}", _mesh(rr, triangles, LINK))
         on_frame()
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, stream.read())
     return path
+
+
+def frame_times(span: tuple[float, float], around: Iterable[float]) -> list[float]:
+    """Times within a recording at which the scene around each of some times is drawn, in order, s."""
+    step = (BEFORE + AFTER) / (FRAMES - 1)
+    frames: list[float] = []
+    for time in sorted(around):
+        begin, end = max(span[0], time - BEFORE, *(last + step for last in frames[-1:])), min(span[1], time + AFTER)
+        if begin <= end:
+            frames += np.linspace(begin, end, round((end - begin) / step) + 1).tolist()
+    return frames
 
 
 def _named(drawn: Drawn) -> dict[str, tuple[RecordedArm, Marker]]:

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from recorded_bag import bag_of
 
 from impact_aware.cli.main import main
 from impact_aware.output_folder import MARKER
+from impact_aware.render import movie, rerun_file
 from impact_aware.robot import load_profile
 
 JOINTS = load_profile("panda").joint_names
@@ -86,6 +88,41 @@ def test_results_are_written_once_and_the_input_stays(bag: Path, tmp_path: Path,
     assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in bag.iterdir()} == before
     for inside in (bag, bag / "results"):
         assert "outside the recording" in refused("analyze", bag, "--robot", "panda", "--out", inside, "--force")
+
+
+@pytest.mark.slow
+def test_impacts_are_written_for_rerun(bag: Path, tmp_path: Path, command, monkeypatch) -> None:
+    chunk = pytest.importorskip("rerun.chunk", reason="rerun-sdk is not installed")
+    monkeypatch.setattr(rerun_file, "FRAMES", 3)
+    path = tmp_path / "new" / "hit.rrd"
+    words = ("analyze", bag, "--robot", "panda", "--normal", "0", "0", "1", "--rrd", path)
+    status, text, error = command(*words)
+    assert status == 0 and f"rerun {path}" in text, error
+    rows = Counter()
+    for part in chunk.RrdReader(path).store().stream():
+        rows[part.entity_path] += part.num_rows
+    assert (rows["/impacts"], rows["/scene/robot"]) == (1, 3)
+    for name in ("velocity_before", "velocity_after", "velocity_estimated", "impulse"):
+        assert rows[f"/scene/at_impact/{name}/0"] > 0, sorted(rows)
+    plots = {count for name, count in rows.items() if name.startswith("/velocity/joint_states/panda_joint")}
+    assert plots == {round(1000 * (movie.BEFORE + movie.AFTER))}
+    assert "--force" in command(*words)[2] and command(*words, "--force")[0] == 0
+
+
+def test_what_no_file_for_rerun_can_be_made_of_is_refused(bag: Path, tmp_path: Path, refused, monkeypatch) -> None:
+    (tmp_path / "trial.csv").write_text("time,q1\n0,0\n")
+    (tmp_path / "there.rrd").write_text("mine")
+    for words, sentence in (
+        ((bag, "--rrd", tmp_path / "hit.mcap"), "a .rrd file outside the recording"),
+        ((bag, "--rrd", bag / "hit.rrd"), "a .rrd file outside the recording"),
+        ((bag, bag, "--rrd", tmp_path / "hit.rrd"), "several recordings, expected one rosbag2 recording"),
+        ((tmp_path / "trial.csv", "--rrd", tmp_path / "hit.rrd"), "expected one rosbag2 recording"),
+        ((bag, "--rrd", tmp_path / "there.rrd"), "does not exist yet, or --force"),
+    ):
+        assert sentence in refused("analyze", *words)
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    assert "pip install 'impact_aware[rerun]'" in refused("analyze", bag, "--rrd", tmp_path / "hit.rrd")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["there.rrd", "trial.csv"]
 
 
 @contextmanager

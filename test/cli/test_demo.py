@@ -138,6 +138,15 @@ def test_a_rate_that_arms_do_not_have_is_refused(capsys, rate, expected):
     assert error.startswith("impact-aware: error: --rate: got ") and expected in error
 
 
+def test_a_file_for_rerun_needs_its_package(capsys, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "hit-and-push", "--rerun"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("impact-aware: error: --rerun: got ") and "pip install 'impact_aware[rerun]'" in error
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_rigid_arms_have_no_torque_loop_to_keep_in_step_with():
     assert demo._period(parsed("hit-and-push", "--rate", "700", "--plant", "rigid")) == 1.0 / 700.0
 
