@@ -23,10 +23,10 @@ def field_markers(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerSt
     if field.event_sequence == 0:
         markers += ante_streamlines(sheet, field, arm, style)
         ante, centre = field.ante_impact(arm).velocity, field.arms[arm].impact_position
-        markers += _grid(sheet, "ante_field", ante, centre, style, look.ANTE_FIELD)
+        markers += _grid(sheet, "ante_field", ante, centre, style, look.REFERENCE)
     else:
         post, centre = field.post_impact(arm).velocity, 0.5 * (field.object_position_at_impact + field.goal)
-        markers += _grid(sheet, "post_field", post, centre, style, look.POST_FIELD)
+        markers += _grid(sheet, "post_field", post, centre, style, look.REFERENCE)
     if field.object_velocity_predicted:
         markers += post_streamline(sheet, field, arm)
     return markers
@@ -37,7 +37,7 @@ def goal_marker(sheet: Sheet, field: ReferenceField) -> list[Marker]:
     if not np.any(field.object_half_extents):
         return []
     lines = outline(shape_of(field), field.goal, field.object_orientation)
-    return [sheet.lines("object_goal", 0, lines, 0.004, look.GOAL)]
+    return [sheet.lines("object_goal", 0, lines, 0.004, look.REFERENCE)]
 
 
 def ante_streamlines(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerStyle) -> list[Marker]:
@@ -58,7 +58,7 @@ def ante_streamlines(sheet: Sheet, field: ReferenceField, arm: int, style: Marke
     for number, (across, above) in enumerate(((0.0, 0.3), (0.8, 0.1), (-0.8, 0.1))):
         start = own.impact_position + style.field_radius * (across * side + above * up - along)
         path = streamline(ante.velocity, start, duration=3.0, step=0.02, stop=arrived)
-        lines.append(sheet.lines("ante_streamline", number, path, 0.005, look.ANTE_FIELD, strip=True))
+        lines.append(sheet.lines("ante_streamline", number, path, 0.005, look.REFERENCE, strip=True))
     return lines
 
 
@@ -70,7 +70,7 @@ def post_streamline(sheet: Sheet, field: ReferenceField, arm: int) -> list[Marke
         return float(np.linalg.norm(position - field.goal)) < 5e-3
 
     path = streamline(post.velocity, field.object_position_at_impact, duration=4.0, step=0.02, stop=arrived)
-    return [sheet.lines("post_streamline", 0, path, 0.006, look.POST_FIELD, strip=True)]
+    return [sheet.lines("post_streamline", 0, path, 0.006, look.REFERENCE, strip=True)]
 
 
 def _grid(

@@ -40,8 +40,8 @@ def ghosts(
     words = f"+{1e3 * style.ghost_time:.0f} ms, {float(np.linalg.norm(velocities[:3])):.2f} m/s"
     above = moved + [0.0, 0.0, float(shape.half_extents[2]) + style.text_height]
     return [
-        sheet.lines("object_before", 0, outline(shape, before, orientation), 0.003, look.GHOST_BEFORE),
-        sheet.lines("object_after", 0, outline(shape, moved, rotated), 0.004, look.GHOST_AFTER),
+        sheet.lines("object_before", 0, outline(shape, before, orientation), 0.003, look.BEFORE),
+        sheet.lines("object_after", 0, outline(shape, moved, rotated), 0.004, look.PREDICTED),
         sheet.text("object_text", 0, above, words, style.text_height, look.readable(look.PREDICTED)),
     ]
 

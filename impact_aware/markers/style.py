@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from impact_aware.markers.marker import Color
 
-# Colours of Okabe and Ito, distinct for any kind of colour vision.
+# Colours of Okabe and Ito, and a violet as far from them as can be: distinct for any kind of colour vision.
 BEFORE: Color = (0.00, 0.45, 0.70, 1.0)
 PREDICTED: Color = (0.84, 0.37, 0.00, 1.0)
 ESTIMATED: Color = (0.00, 0.62, 0.45, 1.0)
@@ -18,11 +18,7 @@ CONE: Color = (0.95, 0.90, 0.25, 0.35)
 SPREAD: Color = (0.84, 0.37, 0.00, 0.30)
 IMPULSE_SPREAD: Color = (0.80, 0.15, 0.50, 0.30)
 OBJECT: Color = (0.45, 0.33, 0.18, 1.0)
-GHOST_BEFORE: Color = (0.00, 0.45, 0.70, 1.0)
-GHOST_AFTER: Color = (0.84, 0.37, 0.00, 1.0)
-GOAL: Color = (0.00, 0.62, 0.45, 1.0)
-ANTE_FIELD: Color = (0.34, 0.71, 0.91, 0.9)
-POST_FIELD: Color = (0.90, 0.62, 0.00, 0.9)
+REFERENCE: Color = (0.60, 0.30, 1.00, 0.9)
 TEXT: Color = (0.15, 0.15, 0.15, 1.0)
 
 BACKGROUND = (245 / 255, 245 / 255, 245 / 255)
@@ -50,13 +46,13 @@ LEGEND: tuple[tuple[str, Color, str], ...] = (
     ("impulse", IMPULSE, "impulse on the robot"),
     ("friction_cone", CONE, "friction cone"),
     ("normal", NORMAL, "normal of the surface"),
-    ("object_before", GHOST_BEFORE, "object at the impact"),
-    ("object_after", GHOST_AFTER, "object a moment later, as predicted"),
+    ("object_before", BEFORE, "object at the impact"),
+    ("object_after", PREDICTED, "object a moment later, as predicted"),
     ("object_predicted", PREDICTED, "velocity of the object after, as predicted"),
     ("object_measured", ESTIMATED, "velocity of the object after, as measured"),
-    ("object_goal", GOAL, "goal of the object"),
-    ("ante_field", ANTE_FIELD, "reference before the impact"),
-    ("post_field", POST_FIELD, "reference after the impact"),
+    ("object_goal", REFERENCE, "goal of the object"),
+    ("ante_field", REFERENCE, "reference before the impact"),
+    ("post_field", REFERENCE, "reference after the impact"),
 )
 """Last part of the namespace, colour, meaning."""
 

@@ -20,7 +20,7 @@ CURVES = ("before", "predicted", "estimated", "impulse")
 WRITTEN = [
     *itertools.product(("ink", "muted", "accent"), ("page", "card", "band")),
     *((curve, "card") for curve in CURVES),  # the words of a legend
-    ("good-ink", "good"),
+    ("ink", "line"),
     ("warn-ink", "warn"),
 ]
 
