@@ -20,6 +20,8 @@ class InputFaults:
         held: Messages that repeat positions while the arm moves.
         late: Stamps off the cadence.
         latest: Largest distance of such a stamp, s.
+        gaps: Times without samples that are longer than `input_stage.GAP` periods.
+        longest: Length of the longest of them and the time before it, s.
         steps: Time before each step of the clock, s, and its size, s.
         turns: Whole turns after which an angle began anew.
     """
@@ -34,6 +36,8 @@ class InputFaults:
     held: int = 0
     late: int = 0
     latest: float = 0.0
+    gaps: int = 0
+    longest: tuple[float, float] = (0.0, 0.0)
     steps: list[tuple[float, float]] = field(default_factory=list)
     turns: int = 0
 
@@ -61,6 +65,11 @@ class InputFaults:
                 self.late,
                 f"{self.late} of {seen} stamps are off the regular cadence, by up to {1e3 * self.latest:.2g} ms: "
                 "corrected by cadence and positions, with an error of their own",
+            ),
+            (
+                self.gaps,
+                f"no samples for {1e3 * self.longest[0]:.3g} ms after {self.longest[1]:.3f} s"
+                + (f", the longest of {self.gaps} gaps" if self.gaps > 1 else ""),
             ),
             (self.turns, f"an angle began anew after a whole turn {times}, and was carried on"),
         )

@@ -52,6 +52,9 @@ PAYS = 0.8
 ALONE = 0.05
 """Share of a wrong position by which its neighbours may be off once it is replaced."""
 
+GAP = 2.5
+"""Periods from which a time without samples is noted: two lost samples, as one may be a late stamp."""
+
 FEWEST = 20
 """Samples from which a cadence is known."""
 
@@ -162,6 +165,10 @@ class InputStage:
         if len(times) < FEWEST:
             return samples
         away = off_cadence(times)
+        steps = np.diff(times - away)
+        gaps = np.flatnonzero(fresh[1:] & (steps > GAP * np.median(steps)))
+        self.faults.gaps += len(gaps)
+        self.faults.longest = max([self.faults.longest, *zip(steps[gaps].tolist(), times[gaps].tolist(), strict=True)])
         scatter = 1.4826 * float(np.median(np.abs(away)))
         off = np.abs(away) > max(OFF * scatter, LEAST_OFF)
         regular = np.flatnonzero(~off)

@@ -234,6 +234,13 @@ def test_a_gap_in_smooth_motion_is_no_impact(tmp_path: Path) -> None:
     kept = lost(times, 1.2, 1.212)
     arm = analyzed(tmp_path, times[kept], motion(times)[kept])
     assert arm.impacts == () and arm.other_events == () and arm.gaps == ()
+    assert [note for note in arm.notes if "no samples" in note] == ["no samples for 16 ms after 1.198 s"]
+
+
+def test_a_single_lost_sample_is_not_noted(tmp_path: Path) -> None:
+    times = regular(500.0)
+    kept = np.arange(len(times)) % 100 != 50
+    assert not [note for note in analyzed(tmp_path, times[kept], motion(times)[kept]).notes if "samples for" in note]
 
 
 def test_a_gap_too_long_to_compare_its_sides_is_named(tmp_path: Path) -> None:
