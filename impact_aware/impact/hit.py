@@ -75,6 +75,13 @@ class HitPrediction(NamedTuple):
         return None if self.obstacle is None else self.obstacle.twist
 
 
+def effective_mass(robot: RobotModel, q: Array, contact: Contact, inertia: str) -> float:
+    """Mass that the robot shows along the normal of a contact, kg; infinite where it can't move that way."""
+    towards = contact.normal @ contact_jacobian(robot, q, contact)
+    inverse = float(towards @ np.linalg.solve(robot.mass_matrix(q, inertia), towards))
+    return 1.0 / inverse if inverse > 0.0 else np.inf
+
+
 def predict_hit(
     robot: RobotModel,
     q: ArrayLike,
@@ -123,8 +130,6 @@ def predict_hit(
         contacts, arms={_ARM: arm}, objects=objects, inertia=inertia, method=method, search=False
     )
     own = summed_contact(found, _ARM)
-    towards = own.normal @ contact_jacobian(robot, arm.q, Contact(contact.frame, own.normal, point=own.point))
-    inverse = float(towards @ np.linalg.solve(robot.mass_matrix(arm.q, inertia), towards))
     return HitPrediction(
         velocity_before=arm.dq,
         velocity_after=found.velocity_after[_ARM],
@@ -133,7 +138,7 @@ def predict_hit(
         point=own.point,
         contact_velocity_before=own.velocity_before,
         contact_velocity_after=own.velocity_after,
-        effective_mass=1.0 / inverse if inverse > 0.0 else np.inf,
+        effective_mass=effective_mass(robot, arm.q, Contact(contact.frame, own.normal, point=own.point), inertia),
         energy_loss=found.energy_loss,
         contact=contact if half is None else dataclasses.replace(contact, normal=own.normal),
         obstacle=obstacle,

@@ -14,7 +14,9 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.bags.bag import Bag
+from impact_aware.contact import Contact
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.impact.hit import effective_mass
 from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.messages.reference_field import TYPE as FIELD_TYPE
 from impact_aware.messages.reference_field import field_from_message
@@ -230,7 +232,7 @@ def _together(
     return [
         replace(
             impact,
-            common=problem.common(index, names, predicted),
+            common=problem.common(index, names, predicted, options.inertia),
             assumed=(),
             untested="",
             normal_source="task",
@@ -293,14 +295,18 @@ class _Problem:
                     own.append(ablation_row(inertia, friction, predicted.velocity_after[arm.name], impact.reference))
         return [tuple(own) for own in rows]
 
-    def common(self, index: int, names: Sequence[str], predicted: SimultaneousPrediction) -> CommonImpact:
+    def common(
+        self, index: int, names: Sequence[str], predicted: SimultaneousPrediction, inertia: str
+    ) -> CommonImpact:
         """Prediction for one arm, in the frame of its base."""
         base = base_placement(self.task.arms[index])
         arm = Arm(names[index], names[index], self.robots[index], base)
+        palm = palm_contact(arm, self.task.object.name, predicted)
+        contact = Contact(palm.frame, palm.normal, point=palm.point)
         return CommonImpact(
             task=self.task.name,
             arms=tuple(name for name in names if name != names[index]),
             velocity_after=predicted.velocity_after[arm.name],
-            contact=palm_contact(arm, self.task.object.name, predicted),
+            contact=replace(palm, effective_mass=effective_mass(arm.robot, self.q[index], contact, inertia)),
             object_velocity_after=base.rotation.T @ predicted.velocity_after[self.task.object.name][:3],
         )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from impact_aware.arrays import Array
 from impact_aware.detection.impact_watch import CONTACT, FOLLOWS, SECOND_CONTACT
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.recordings.candidate import JUMP_ODDS, Candidate
@@ -242,12 +243,17 @@ def _answered(find: Find, answer: Answer) -> Find:
     return replace(find, time=command.time, time_std=spread, cause=cause, evidence=evidence, command=command)
 
 
+def largest_jump(joint_names: Sequence[str], jump: Array, jump_std: Array) -> str:
+    """Clause about the joint whose velocity jump (n,), rad/s, is the largest beyond its standard error."""
+    joint = int(np.argmax(np.abs(jump) - jump_std))
+    # The samples don't resolve less than a hundredth.
+    error = max(float(jump_std[joint]), 0.01)
+    return f"the velocity of {joint_names[joint]} jumps by {jump[joint]:.2f} +- {error:.2f} rad/s"
+
+
 def _jump_in_words(candidate: Candidate, joint_names: Sequence[str]) -> str:
     branches = candidate.strongest
-    joint = int(np.argmax(np.abs(branches.jump) - branches.jump_std))
-    # The samples don't resolve less than a hundredth.
-    error = max(float(branches.jump_std[joint]), 0.01)
-    size = f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} rad/s"
+    size = largest_jump(joint_names, branches.jump, branches.jump_std)
     if candidate.gap:
         size += f" across {1e3 * candidate.gap:.0f} ms without samples"
     odds = _odds(candidate.gain)

@@ -24,6 +24,7 @@ from impact_aware.recordings.ablation import ablate
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.contact_check import check_contact
+from impact_aware.recordings.event_cause import largest_jump
 from impact_aware.recordings.impact_finder import Find
 from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.recordings.object_hit import object_hit
@@ -86,7 +87,7 @@ def explain(
         window=window,
         detectors=found.detectors,
         cause=found.cause,
-        evidence=found.evidence,
+        evidence=_evidence(found, estimated, source.message_names),
         estimate=estimated,
         truth=truth_for(around.truths, event.time, source.message_names),
         label=label,
@@ -104,6 +105,15 @@ def explain(
         except ImpactAwareError as error:
             impact = _with_notes(impact, f"no prediction: {error}")
     return impact if around.track is None else _with_object(impact, around.track, options, following)
+
+
+def _evidence(found: Find, estimated: VelocityEstimate | None, names: Sequence[str]) -> str:
+    """Evidence for the cause, with the jump of the estimate in place of the one by which the impact was found."""
+    if estimated is None or not found.evidence or found.candidate.unexplained is not None:
+        return found.evidence
+    first = found.candidate.strongest
+    jump = largest_jump(names, estimated.jump, estimated.jump_error)
+    return found.evidence.replace(largest_jump(names, first.jump, first.jump_std), jump)
 
 
 def _with_object(

@@ -79,7 +79,7 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
     }
 
 
-_OF_ALL = ("point", "normal", "impulse", "mode", "friction", "restitution")
+_OF_ALL = ("point", "normal", "impulse", "effective_mass", "mode", "friction", "restitution")
 
 
 def _prediction_to_json(prediction: ImpactPrediction | None, common: CommonImpact | None) -> dict[str, Any]:

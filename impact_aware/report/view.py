@@ -42,7 +42,7 @@ def short_names(files: Sequence[Path]) -> dict[Path, str]:
 
 def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> SimpleNamespace:
     """The texts of one impact, whose `number` counts over the whole report; `names` are those of the recordings."""
-    speed, prediction, found = _approach_speed(impact), impact.prediction, impact.verdict
+    speed, found = _approach_speed(impact), impact.verdict
     where = f" of {impact.arm}" if impact.arm else ""
     return SimpleNamespace(
         number=number,
@@ -56,7 +56,7 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
         within=_WITHIN[found.within],
         error=error_text(found),
         relative=_percent(found.share),
-        mass=number_text(None if prediction is None or impact.common is not None else prediction.effective_mass, 2),
+        mass=number_text(_effective_mass(impact), 2),
         impulse=number_text(_impulse_size(impact), 3),
         mode=_mode(impact),
         expected={True: "yes", False: "no", None: UNKNOWN}[impact.expected],
@@ -241,7 +241,7 @@ def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> I
     if impact.common is None:
         speed = f"{_approach_speed(impact):.3f}{_plus_minus(_approach_error(impact), 3)}"
         yield Fact("approach speed", f"{speed} m/s along the normal")
-        yield Fact("effective mass", f"{prediction.effective_mass:.2f} kg along the normal")
+    yield Fact("effective mass", f"{_effective_mass(impact):.2f} kg along the normal")
     if prediction.obstacle is not None:
         yield Fact("object hit", f"{prediction.obstacle.mass:.2f} kg, free")
     yield from _common_facts(impact.common)
@@ -256,6 +256,12 @@ def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> I
     yield Fact(
         "predicted with", f"{assumed}: {prediction.mode if impact.common is None else impact.common.contact.mode}"
     )
+
+
+def _effective_mass(impact: AnalyzedImpact) -> float | None:
+    """Mass of the arm along the normal, kg; None without a prediction."""
+    made = impact.prediction if impact.common is None else impact.common.contact
+    return None if made is None else made.effective_mass
 
 
 def _mode(impact: AnalyzedImpact) -> str:

@@ -9,6 +9,7 @@ from rosbags.typesys import get_types_from_msg
 
 from impact_aware.bags.bag import Bag
 from impact_aware.bags.message_types import RECORDED, annotation_types
+from impact_aware.contact import Contact, contact_jacobian
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import TYPE as FIELD
 from impact_aware.messages.reference_field import field_to_message
@@ -19,6 +20,7 @@ from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.object_track import track_of_bag
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.report.result_files import impact_to_json
+from impact_aware.report.view import impact_view
 from impact_aware.resources import find_resource
 from impact_aware.task import base_placement, load_task, make_field, start_posture
 from impact_aware.task.arms import robots_of_task
@@ -247,6 +249,12 @@ def test_a_palm_alone_is_predicted_with_all_its_corners(tmp_path):
     assert impact.common is not None and impact.common.arms == () and impact.common.task == "hit_and_push_palm"
     np.testing.assert_allclose(impact.common.velocity_after, after[""], atol=2e-3)
     assert impact.verdict.error < 0.02 and impact.contact_check is None
+    touch = impact.common.contact
+    contact = Contact(touch.frame, touch.normal, point=touch.point)
+    towards = touch.normal @ contact_jacobian(arm.model, impact.position, contact)
+    mass = 1.0 / (towards @ np.linalg.inv(arm.model.mass_matrix(impact.position)) @ towards)
+    assert impact_to_json(impact)["effective_mass"] == pytest.approx(mass)
+    assert impact_view(1, impact, {}).mass == f"{mass:.2f}"
     assert "common" in impact_to_json(impact) and impact_to_json(impact)["common"]["arms"] == []
     # A tip's task has nothing to predict together, and a task of another name is not known: each arm by its own map.
     for name in ("hit_and_push", "somebody_else_s"):

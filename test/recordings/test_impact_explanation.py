@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from impact_aware.impact.uncertainty import InputCovariance, predict_with_covari
 from impact_aware.recordings.ablation import ablate, group
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
+from impact_aware.recordings.event_cause import largest_jump
 from impact_aware.recordings.impact_explanation import explain
 from impact_aware.recordings.impact_finder import Find
 from impact_aware.recordings.impact_fit import BEFORE as BEFORE_FITS
@@ -79,6 +81,22 @@ def recorded(robot, jump=(1.0,) * 7, frame=None, joint_names=None):
         object_position=np.array([0.5, 0.1, 0.2]), object_twist_after=np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0]),
     )  # fmt: skip
     return "/left/predicted_jumps", made
+
+
+def test_the_cause_names_the_joint_whose_estimated_jump_is_the_largest(explained, robot, truth):
+    names, first = robot.joint_names, SimpleNamespace(jump=0.09 * np.eye(7)[1], jump_std=np.full(7, 0.03))
+    evidence = f"{largest_jump(names, first.jump, first.jump_std)}: certain"
+    found = replace(
+        found_impact(robot, truth), candidate=SimpleNamespace(unexplained=None, strongest=first), evidence=evidence
+    )
+    jump = truth.velocity_after - truth.velocity_before
+    joint = int(np.abs(jump).argmax())
+    assert joint != 1
+    expected = f"the velocity of {names[joint]} jumps by {jump[joint]:.2f} +- 0.01 rad/s: certain"
+    assert explained(found=found).evidence == expected
+    # What torques leave unexplained is no jump of the joints.
+    soft = replace(found, candidate=SimpleNamespace(unexplained=first, strongest=first))
+    assert explained(found=soft).evidence == evidence
 
 
 def test_what_comes_from_the_impact_stays_what_it_is(explained):
