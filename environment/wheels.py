@@ -134,6 +134,10 @@ def point_exports_at(venv: Path) -> None:
         export.write_text(text, encoding="utf-8")
 
 
+EDITABLE = ("-C", "editable_mode=compat")
+"""By a line in a `.pth` file: behind setuptools' hook a folder `impact_aware` beside a script would be the package."""
+
+
 def installer(venv: Path, log: Path) -> list[str | Path]:
     """The start of a command that installs pinned files without resolving anything: uv, or pip where uv fails."""
     python = venv / "bin" / "python"
@@ -238,7 +242,7 @@ def build(venv: Path, distro: str, log: Path, what: Collection[str]) -> None:
 
 def install_package(venv: Path, log: Path) -> None:
     """Install this clone and its rigs, editable: `impact-aware` and the nodes are then in the environment's `bin`."""
-    command = [*installer(venv, log), "-e", ROOT, "-e", ROOT / "rigs"]
+    command = [*installer(venv, log), *EDITABLE, "-e", ROOT, "-e", ROOT / "rigs"]
     run("impact_aware, editable", command, log, installer_environment())
 
 
@@ -270,7 +274,7 @@ def setup(distro: str, checks: bool = False, franka: bool = False) -> Path:
     base = fingerprint([HERE / f"{distro}.txt"], RECIPE, str(ROOT))
     keys = {
         "wheels": base,
-        "package": fingerprint(package, base),
+        "package": fingerprint(package, base, *EDITABLE),
         "interfaces": fingerprint(interfaces, base),
         "kernels": fingerprint(kernels.sources(), base),
         "proof": fingerprint(interfaces, base, PROOF),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -89,3 +90,11 @@ def test_a_rewritten_export_leaves_the_installers_copy_alone(tmp_path: Path, mon
     wheels.point_exports_at(tmp_path / "venv")
     assert cached.read_text() == "/opt/python/cp311-cp311/include/python3.11"
     assert "/opt/python" not in export.read_text() and export.read_text().endswith(f"python{sys.version_info.major}.11")
+
+
+def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
+    """The clone is a folder of the package's name without `__init__.py`, which Python takes for a package, too."""
+    (tmp_path / "impact_aware").mkdir()
+    (tmp_path / "script.py").write_text("import impact_aware\nprint(impact_aware.__file__)\n")
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("__init__.py"), done.stdout
