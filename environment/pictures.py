@@ -15,11 +15,13 @@ import hashlib
 import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -50,7 +52,7 @@ class Picture:
         demo: Recording it shows; empty for none.
         command: Words after `impact-aware`, with `{bag}` and `{out}`; "rviz", "copy FILE", "browser SIZE [ID]" with
             the id of one section, "printed PAGE", "terminal WORDS", "rerun OFFSET" from the impact, s, "campaign
-            TASK PLOT", "validate NAME FILE" or "notebook".
+            TASK PLOT", "validate NAME FILE", "readme" or "notebook".
     """
 
     rooms: tuple[str, ...]
@@ -82,6 +84,7 @@ PICTURES = {
     "turned_box.png": Picture(SCENE, "turned", RENDER + " --view top --time -0.05"),
     "franka.png": Picture((*SCENE, "rigs/impact_aware_rigs/franka"), "franka", RENDER),
     "rerun.png": Picture(SCENE, "hit-and-push", "rerun 0.13"),
+    "jump_plot.png": Picture(("impact_aware/impact/prediction.py",), "", "readme"),
     "hit_and_push.png": Picture(("impact_aware/experiments/run_figures.py",), "hit-and-push", "copy impact.png"),
     "analysis-report.png": Picture(REPORT, "hit-and-push", "browser 1280,2100"),
     "analysis-phone.png": Picture(REPORT, "hit-and-push", "browser 390,1500"),
@@ -270,6 +273,18 @@ def draw_campaign(name: str, task: str, which: str) -> None:
         figure.savefig(IMAGES / name, dpi=110)
 
 
+def plot_jump(name: str) -> None:
+    """Draw `jump.plot()` of the README's lines of Python."""
+    from matplotlib.figure import Figure
+
+    lines = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(lines[0], names)  # the project's own page
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    names["jump"].plot(figure.add_subplot())
+    figure.savefig(IMAGES / name, dpi=110)
+
+
 def execute(name: str) -> None:
     """Execute a notebook in place, with the tools of `make docs`; its outputs keep no times and no other formats."""
     import docs
@@ -307,6 +322,8 @@ def draw(name: str) -> None:
         command("validate", validation, "--out", str(RUNS / validation))
         [found] = (RUNS / validation).rglob(f"{file}.png")
         shutil.copy(found, IMAGES / name)
+    elif kind == "readme":
+        plot_jump(name)
     elif kind == "notebook":
         execute(name)
     elif kind == "copy":
@@ -357,6 +374,7 @@ def main() -> int:
         make(names)
     else:
         count = report()
+        print("[pictures] foxglove.png is not drawn by a command: no package registry has Lichtblick or Foxglove")
         print(f"{len(PICTURES) - count} of {len(PICTURES)} pictures are up to date")
         return min(count, 1)
     return 0
