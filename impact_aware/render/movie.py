@@ -13,6 +13,7 @@ from PIL import Image
 
 from impact_aware.bags.bag import Bag
 from impact_aware.library_settings import figure_settings
+from impact_aware.markers import style
 from impact_aware.output_folder import write_whole
 from impact_aware.render.picture import corners_of, drawn_markers, scene_figure
 from impact_aware.render.recorded_scene import RecordedScene, read_scene
@@ -23,8 +24,19 @@ BEFORE, AFTER = 0.160, 0.240
 FRAMES, FRAME_TIME = 25, 0.16
 """Number of frames, and time for which each is shown, s: ten times slower than it was."""
 
-WIDTH, COLORS = 900, 64
+WIDTH, COLORS = 900, 128
 """Width of a frame in pixels, and colours of its palette."""
+
+
+def _few_colors(frame: Image.Image) -> Image.Image:
+    """The frame with a palette that has the colours of the arrows, which are too thin to be in one by themselves."""
+    own = [style.BEFORE, style.PREDICTED, style.ESTIMATED, style.IMPULSE, style.REFERENCE, style.CONE]
+    # On white.
+    shown = [round(255.0 * (1.0 - color[3] * (1.0 - value))) for color in own for value in color[:3]]
+    rest = COLORS - len(own)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*(frame.quantize(rest, dither=Image.Dither.NONE).getpalette() or [])[: 3 * rest], *shown])
+    return frame.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
 @figure_settings()
@@ -60,7 +72,7 @@ def draw_movie(
         canvas.draw()
         whole = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
         small = whole.resize((WIDTH, whole.height * WIDTH // whole.width), Image.Resampling.LANCZOS)
-        frames.append(small.quantize(COLORS, dither=Image.Dither.NONE))
+        frames.append(_few_colors(small))
         on_frame()
     milliseconds = round(1e3 * FRAME_TIME)
     animated: dict[str, Any] = {"save_all": True, "append_images": frames[1:], "duration": milliseconds, "loop": 0}
