@@ -142,8 +142,9 @@ class Demo:
             if left > 0.0:
                 bar.update(max(0, int(100 * (1.0 - left / goal)) - bar.n))
         bar.update(bar.total - bar.n)
-        # What was published last is recorded before the nodes end.
+        # What was published last is recorded before the nodes end, and until then the recording has to reach.
         time.sleep(0.3)
+        self._listen()
 
     def _mode(self) -> str:
         """Return the controller's mode after a short wait; empty before its first report."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import struct
 import sys
-import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,8 +39,11 @@ DISCOVERY_PERIOD = 0.1
 FLUSH_PERIOD = 1.0
 """Wall time after which what came is handed to the system, s: a process that is killed loses no more than that."""
 
-QUIET = 0.05
-"""Wall time without a message after which a recorder that is to end has had all, s."""
+QUIET = 10
+"""Spins in a row without a message, each of 10 ms, after which a recorder that is to end has had all.
+
+Not a time: on a busy machine the process may stand still for longer than any.
+"""
 
 SEPARATOR = "=" * 80 + "\n"
 """Between the types of a definition."""
@@ -69,11 +70,11 @@ class BagRecorderNode(Node):
 
     Attributes:
         rest: Pause between two spins, s: no node waits for the recorder, and its queues are long.
-        stop_timeout: Longest time to record queued messages after a request to end, s; it is killed after 5 s.
+        stop_timeout: Longest time to record queued messages after a request to end, s; it is killed after 10 s.
     """
 
     rest = 0.01
-    stop_timeout = 4.0
+    stop_timeout = 8.0
 
     def __init__(self, **ros: Any) -> None:
         """Open the bag and start looking for topics; `ros` goes to rclpy's node."""
@@ -96,8 +97,7 @@ class BagRecorderNode(Node):
         self._seen: set[str] = set()
         self._count = self._left_out = 0
         self._given_up = False
-        self._quiet_since = math.inf  # wall time, s; infinite until it is to end
-        self._counted = 0
+        self._ending, self._counted, self._quiet = False, 0, 0
         self._stamp, clock = 0, self.get_clock()
         in_time_of_states = self._settings.time_of_states
         self._connections: dict[str, Any] = {}
@@ -212,14 +212,15 @@ class BagRecorderNode(Node):
     @property
     def finished(self) -> bool:
         """Whether the process may end: writing fails, or no message arrives any more after a request to end."""
-        now = time.monotonic()
-        if self._count != self._counted:
-            self._counted, self._quiet_since = self._count, max(now, self._quiet_since)
-        return self._given_up or now - self._quiet_since > QUIET
+        self._quiet = self._quiet + 1 if self._count == self._counted else 0
+        self._counted = self._count
+        return self._given_up or (self._ending and self._quiet >= QUIET)
 
     def prepare_stop(self) -> None:
-        """Record the messages that are still queued before the process ends."""
-        self._quiet_since = time.monotonic()
+        """Record the messages that are still queued before the process ends; without timers, which are no silence."""
+        self._ending, self._quiet = True, 0
+        for timer in self.timers:
+            timer.cancel()
 
     def _see_stamp(self, data: bytes) -> None:
         """The time of a state is that of all messages until the next one; it never runs back, as a bag's may not."""

@@ -7,15 +7,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from recorded_bag import bag_of
+from tqdm import tqdm
 
 from impact_aware.bags.bag import BagError
 from impact_aware.bringup import urgency
 from impact_aware.bringup.urgency import URGENCY
-from impact_aware.cli import demo
+from impact_aware.cli import demo, demo_run
 from impact_aware.cli.demo import _explained
 from impact_aware.cli.demo_run import Demo, pace_between
 from impact_aware.cli.main import build_parser, main
@@ -158,6 +160,16 @@ def test_what_is_recorded_does_not_wait_for_those_without_a_priority(tmp_path: P
     found = {spec.executable: spec.parameters.get("realtime_priority") for spec in run._specs}
     assert found["bag_recorder"] == expected
     assert run.priority == int(words[1])
+
+
+def test_a_recording_is_held_against_the_last_report_of_the_plant(tmp_path: Path, monkeypatch) -> None:
+    run = Demo(demo._graph(parsed("hit-and-push")), tmp_path, 3)
+    reports = [[{"node": "/sim_robot", "time": "2.0"}, {"node": "/rs_controller", "mode": "HOLD"}]]
+    reports.append([{"node": "/sim_robot", "time": "2.4"}])
+    run._processes["run_monitor"] = SimpleNamespace(running=True, read_lines=reports.copy().__iter__().__next__)
+    monkeypatch.setattr(demo_run.time, "sleep", lambda _: None)
+    run._follow(tqdm(total=100, disable=True), 1.0)
+    assert run.plant["time"] == "2.4"
 
 
 @pytest.mark.parametrize(("level", "program"), [({}, "impact-aware"), ({"MAKELEVEL": "1"}, ".venv/bin/impact-aware")])
