@@ -1,8 +1,6 @@
 """Cleaning of recorded samples before any analysis: order, copies, second publishers, stamps, held and wrong values.
 
-A source samples at a regular cadence and stamps late now and then. The cadence is the running median of the stamps less
-the sample number times the period: lost samples and clock steps stay edges in it, single late stamps and short bursts
-vanish. The positions show whether scattered stamps or the cadence are when samples were taken.
+`cadence` finds when samples were taken.
 """
 
 from __future__ import annotations
@@ -12,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from impact_aware.arrays import Array
 from impact_aware.detection.input_monitor import source_quality
 from impact_aware.detection.second_publisher import foreign_rows
-from impact_aware.estimation.sample_noise import lagrange_weights, noise_of, spikes
+from impact_aware.estimation.sample_noise import noise_of, spikes
 from impact_aware.recordings.arm_samples import ArmSamples, joined
+from impact_aware.recordings.cadence import FEWEST, off_cadence, on_cadence
 from impact_aware.recordings.input_faults import InputFaults
 
 BLOCK, MARGIN = 8192, 64
@@ -33,30 +31,18 @@ PAUSE = 0.1
 STILL_STEP = 2e-5
 """A joint that moved more than this in a sample can't repeat its position in the next one, rad."""
 
+MOST_HELD = 20
+"""Repetitions of a position in a row while the arm moves: a longer standstill is one."""
+
 TURN_SLACK, TURN_PERIOD = 0.5, 0.03
 """Distance from a whole turn within which a step is one, rad: no joint moves as far in a sample. Longest time between
 samples in which a whole turn can be no motion, s."""
-
-CADENCE = 15
-"""Samples in the running median of the cadence: bursts of up to seven late stamps vanish."""
-
-OFF, LEAST_OFF = 6.0, 5e-5
-"""Distance of a stamp from the cadence beyond which it is an outlier: in standard deviations, and at least, s."""
-
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Candidates for the share of the stamps' scatter that is error: 0 for a sampler that scatters itself."""
-
-PAYS = 0.8
-"""Share of the positions' variance that moving stamps to the cadence leaves at most, else they stay."""
 
 ALONE = 0.05
 """Share of a wrong position by which its neighbours may be off once it is replaced."""
 
 GAP = 2.5
 """Periods from which a time without samples is noted: two lost samples, as one may be a late stamp."""
-
-FEWEST = 20
-"""Samples from which a cadence is known."""
 
 SURVEYED, MOST_SURVEYS = 500, 20
 """Samples of one test of the source's quality, and the most tests."""
@@ -144,7 +130,7 @@ class InputStage:
         held = _held(samples.positions)
         faults.held += int(np.count_nonzero(held & fresh))
         samples, fresh = _kept(samples, fresh, ~held)
-        samples = self._on_clock(samples, fresh)
+        samples, fresh = self._on_clock(samples, fresh)
         later = np.concatenate(([True], np.diff(np.maximum.accumulate(samples.times)) > 0.0)) if len(fresh) else fresh
         faults.copies += int(np.count_nonzero(~later & fresh))
         samples, fresh = _kept(samples, fresh, later)
@@ -157,34 +143,24 @@ class InputStage:
             return
         times, positions = samples.times[:SURVEYED], samples.positions[:SURVEYED]
         if len(times) >= FEWEST:
-            self._reasons.append(source_quality(times - off_cadence(times), positions).reason)
+            self._reasons.append(source_quality(times - off_cadence(times, positions), positions).reason)
 
-    def _on_clock(self, samples: ArmSamples, fresh: NDArray[np.bool_]) -> ArmSamples:
-        """Move stamps that are off the cadence to where the positions have them."""
-        times, positions = samples.times, samples.positions
-        if len(times) < FEWEST:
-            return samples
-        away = off_cadence(times)
-        steps = np.diff(times - away)
+    def _on_clock(self, samples: ArmSamples, fresh: NDArray[np.bool_]) -> tuple[ArmSamples, NDArray[np.bool_]]:
+        """Move stamps to the instants that cadence and positions have, and sort by those."""
+        found = on_cadence(samples.times, samples.positions)
+        if found is None:
+            return samples, fresh
+        faults, late = self.faults, found.off & fresh
+        faults.late += int(np.count_nonzero(late))
+        faults.latest = max(faults.latest, float(np.abs(found.away[late]).max(initial=0.0)))
+        order = np.argsort(found.times, kind="stable")
+        samples, fresh = replace(samples, times=found.times, time_std=found.time_std).rows(order), fresh[order]
+        steps = np.diff(samples.times)
         gaps = np.flatnonzero(fresh[1:] & (steps > GAP * np.median(steps)))
-        self.faults.gaps += len(gaps)
-        self.faults.longest = max([self.faults.longest, *zip(steps[gaps].tolist(), times[gaps].tolist(), strict=True)])
-        scatter = 1.4826 * float(np.median(np.abs(away)))
-        off = np.abs(away) > max(OFF * scatter, LEAST_OFF)
-        regular = np.flatnonzero(~off)
-        if len(regular) < FEWEST:
-            return samples
-        if scatter > 1e-6:
-            times = times - _share(times[regular], positions[regular], away[regular]) * np.where(off, 0.0, away)
-        std = np.zeros(len(times))
-        regular = regular[np.diff(np.maximum.accumulate(times[regular]), prepend=-np.inf) > 0.0]
-        if off.any() and len(regular) >= FEWEST:
-            rows = np.flatnonzero(off)
-            times = times.copy()
-            times[rows], std[rows] = _retimed(times, positions, regular, rows, away[rows])
-            self.faults.late += int(np.count_nonzero(off & fresh))
-            self.faults.latest = max(self.faults.latest, float(np.abs(away[off & fresh]).max(initial=0.0)))
-        return replace(samples, times=times, time_std=std)
+        faults.gaps += len(gaps)
+        begins = samples.times[gaps].tolist()
+        faults.longest = max([faults.longest, *zip(steps[gaps].tolist(), begins, strict=True)])
+        return samples, fresh
 
     def _without_spikes(self, samples: ArmSamples, fresh: NDArray[np.bool_]) -> ArmSamples:
         """Replace single positions that are wrong by the cubic through their neighbours."""
@@ -235,63 +211,6 @@ def cleaned(parts: Sequence[ArmSamples]) -> list[ArmSamples]:
     return [clean for part in parts for clean in stage.feed(part)] + stage.finish()
 
 
-def off_cadence(times: Array) -> Array:
-    """Distance (k,) of each stamp (k,) of a regular source from its cadence, s."""
-    steps = np.diff(times)
-    period = float(np.median(steps))
-    if np.count_nonzero(steps <= 0.0) > 0.05 * len(steps):
-        lag = min(CADENCE, len(times) - 1)
-        period = float(np.median(times[lag:] - times[:-lag])) / lag
-    phase = (times - times[0]) - period * np.arange(len(times))
-    return np.asarray(phase - median_filter(phase, CADENCE, mode="nearest"))
-
-
-def _share(times: Array, positions: Array, away: Array) -> float:
-    """Share of the distances `away` (k,) from the cadence by which stamps (k,) are wrong, by positions (k, n)."""
-    scores: list[float] = []
-    for share in SHARES:
-        moved = times - share * away
-        if (np.diff(moved) <= 0.0).any():
-            scores.append(np.inf if share == 0.0 else scores[0])
-            continue
-        left, _ = _apart(moved, positions, np.arange(2, len(times) - 2))
-        fast = np.abs(positions[4:] - positions[:-4]).max(axis=1)
-        some = fast >= np.median(fast)
-        scores.append(float(np.median((left[some] ** 2).sum(axis=1))))
-    best = int(np.argmin(scores))
-    return SHARES[best] if scores[best] < PAYS * scores[0] else 0.0
-
-
-def _apart(times: Array, positions: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Distance (m, n) of rows (m,) from the cubic through their four neighbours, and the neighbours' weights (m, 4)."""
-    near = rows[:, None] + np.array([-2, -1, 1, 2])
-    weights = lagrange_weights(times[near], times[rows])
-    return positions[rows] - np.einsum("kw,kwn->kn", weights, positions[near]), weights
-
-
-def _retimed(
-    times: Array, positions: Array, regular: NDArray[np.intp], rows: NDArray[np.intp], away: Array
-) -> tuple[Array, Array]:
-    """Times (m,) and their standard errors (m,), s, of rows (m,) whose stamps are `away` (m,) from the cadence.
-
-    Each is between its stamp and the cadence, where the cubic through its regular neighbours passes its positions.
-    """
-    place = np.clip(np.searchsorted(regular, rows), 2, len(regular) - 2)
-    near = regular[place[:, None] + np.arange(-2, 2)]
-    cadence = times[rows] - away
-    at_stamp, at_cadence = (
-        np.einsum("kw,kwn->kn", lagrange_weights(times[near], moments), positions[near])
-        for moments in (times[rows], cadence)
-    )
-    path, left = at_cadence - at_stamp, positions[rows] - at_stamp
-    noise = noise_of(times[regular], positions[regular]).encoder
-    length = ((path / noise) ** 2).sum(axis=1)
-    share = np.where(length > 1.0, (left * path / noise**2).sum(axis=1) / np.maximum(length, 1.0), 1.0).clip(0.0, 1.0)
-    misfit = (((left - share[:, None] * path) / noise) ** 2).mean(axis=1)
-    spread = np.sqrt(np.maximum(misfit, 1.0) / np.maximum(length, 1.0)).clip(0.0, 0.5)
-    return times[rows] - share * away, np.abs(away) * spread
-
-
 def _period(times: Array) -> float:
     """Time between two samples, s; 0 where stamps never increase."""
     steps = np.diff(times)
@@ -339,14 +258,20 @@ def _goes_on(times: Array, positions: Array, place: int, period: float) -> bool:
 
 
 def _held(positions: Array) -> NDArray[np.bool_]:
-    """Rows (k,) that repeat the one before while the arm moves."""
+    """Rows (k,) that repeat the one before between two steps of a moving arm, `MOST_HELD` in a row at most."""
     held = np.zeros(len(positions), dtype=bool)
-    if len(positions) < 3:
+    changes = np.abs(np.diff(positions, axis=0))
+    steps = changes.max(axis=1, initial=0.0)
+    places = np.concatenate(([-1], np.flatnonzero(steps)))
+    count = np.diff(places) - 1
+    if not count.any():
         return held
-    steps = np.abs(np.diff(positions, axis=0)).max(axis=1)
-    # The speed there, from the samples around, since the held one itself shows none.
-    around = np.maximum(np.concatenate(([0.0], steps[:-1])), np.concatenate((steps[1:], [0.0])))
-    held[1:] = (steps == 0.0) & (around > STILL_STEP)
+    # One step of a coarse encoder is no sign that the arm moved in each sample.
+    fast = steps[places] > max(STILL_STEP, 2.5 * float(changes[changes > 0.0].min()))
+    fast[0] = True
+    runs = (count <= MOST_HELD) & fast[:-1] & fast[1:]
+    for repeat in range(MOST_HELD):
+        held[places[:-1][runs & (repeat < count)] + 2 + repeat] = True
     return held
 
 

@@ -116,6 +116,44 @@ def test_scatter_of_the_sampler_stays_and_that_of_the_stamps_goes(sampled: bool)
     assert np.std(samples.times - true) < 0.5 * np.std(scattered - times)
 
 
+def polled(times: Array, positions: Array) -> tuple[Array, Array, Array]:
+    """Stamps, positions and true times of a logger that asks its robot now and then for its latest sample.
+
+    One interval of three is long for 40 samples, so that every other sample is lost; now and then it stalls for nine.
+    """
+    rng = np.random.default_rng(12)
+    period = times[1] - times[0]
+    intervals = rng.uniform(0.75, 1.25, len(times))
+    intervals[(np.arange(len(times)) // 40 % 3 == 2) & (np.arange(len(times)) % 2 == 0)] += 1.0
+    intervals[500::500] += 8.0
+    stamps = period * np.cumsum(intervals)
+    stamps = stamps[stamps < times[-1]]
+    rows = np.floor(stamps / period).astype(int)
+    until = np.flatnonzero(np.diff(rows))[-1] + 2
+    return stamps[:until], positions[rows[:until]], times[rows[:until]]
+
+
+@pytest.mark.parametrize("rate", [200.0, 1000.0])
+def test_samples_of_a_polled_robot_get_the_times_of_the_robot(tmp_path: Path, rate: float) -> None:
+    times = regular(rate, 4.0 if rate > 500.0 else 12.0)
+    stamps, positions, true = polled(times, motion(times, 3))
+    samples, faults = clean(stamps, positions)
+    kept = np.isin(np.arange(len(true)), np.flatnonzero(np.diff(true, prepend=-1.0) > 0.0))
+    assert faults.held == np.count_nonzero(~kept) > 20 and faults.seen == len(true)
+    error = samples.times - true[kept]
+    assert np.std(error) < 0.15 / rate and np.std(np.diff(error)) < 0.02 / rate < 0.1 * np.std(np.diff(stamps - true))
+    assert analyzed(tmp_path, stamps, positions).impacts == ()
+    stamps, positions, true = polled(times, motion(times, 3, HIT))
+    the_hit(analyzed(tmp_path, stamps, positions), within=1.5 / rate, at=HIT + np.median(stamps - true))
+
+
+def test_steps_of_a_coarse_encoder_are_no_repetitions() -> None:
+    times = regular(1000.0)
+    positions = np.round(0.05 * times[:, None] * np.linspace(0.2, 1.0, JOINTS) / 4e-4) * 4e-4
+    samples, faults = clean(times, positions)
+    assert faults.held == 0 and len(samples.times) == len(times)
+
+
 @pytest.mark.parametrize("second", ["zeros", "other arm"])
 @pytest.mark.parametrize("cut", [None, 1000])
 def test_a_second_publisher_is_named_and_left_out(tmp_path: Path, second: str, cut: int | None) -> None:
