@@ -1,4 +1,4 @@
-"""`impact-aware identify`: friction, inertia, restitution or contact point from recorded impacts."""
+"""`impact-aware identify`: friction, inertia, restitution or contact parameters from recorded impacts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from impact_aware.bags.bag import is_recording
 from impact_aware.cli import identify_contact_point, identify_plan
 from impact_aware.cli.options import add_common, add_options, chosen, refuse_given
 from impact_aware.cli.output import keep_json, plain, show, show_notes
+from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.contact_identification import DEFAULT_FORCE_MODEL, identify_contact
 from impact_aware.estimation.identification import (
     Identification,
     identify_friction,
@@ -26,6 +28,7 @@ from impact_aware.estimation.identification import (
 from impact_aware.estimation.trial_tables import (
     BoxDefaults,
     ContactDefaults,
+    read_force_profile,
     read_trials,
     recorded_trials,
 )
@@ -55,6 +58,7 @@ PARTS = {
     "friction": "friction coefficient, from the joints' jumps",
     "inertia": "apparent motor inertia, from the joints' jumps",
     "restitution": "coefficient of restitution, from the joints' jumps",
+    "contact": "stiffness and damping, from force profiles",
     "contact-point": "point of the tool that touches, from the joints' jumps",
     "plan": "impacts to record that determine the motor inertia",
 }
@@ -100,6 +104,18 @@ class RatioOptions(Options):
     common_ratio: bool = described(False, "one factor on the profile's B_theta for all joints")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ForceOptions(Options):
+    """Force profiles."""
+
+    files: tuple[Path, ...] = described((), "tables of time and force", metavar="FILE", positional=True)
+    model: str = described(DEFAULT_FORCE_MODEL, "contact-force model", choices=tuple(FORCE_MODELS))
+    effective_mass: float | None = described(None, "effective mass along the normal, kg", metavar="KG")
+    approach_speed: tuple[float, ...] | None = described(
+        None, "approach speed, m/s, one or one per file", metavar="M/S"
+    )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the quantities, each with its own options."""
     parts = parser.add_subparsers(dest="quantity", metavar="QUANTITY", required=True)
@@ -109,13 +125,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         settings: tuple[type, ...]
         if name == "plan":
             settings = identify_plan.OPTIONS
+        elif name == "contact":
+            settings = (ForceOptions, IntervalOptions)
         else:
             settings = (RecordedOptions, TableOptions)
         for options in settings:
             add_options(part, options)
         if name == "contact-point":
             identify_contact_point.add_arguments(part)
-        elif name != "plan":
+        elif name not in ("plan", "contact"):
             known = [option for option in ("contact_frame", "normal", "friction", "restitution") if option != name]
             add_options(part, ContactOptions, *known, absent={"normal": "the table's"})
             ratio = (RatioOptions,) if name == "inertia" else ()
@@ -128,7 +146,7 @@ def run(args: argparse.Namespace) -> int:
     if args.quantity == "plan":
         return identify_plan.run(args)
     if not args.files:
-        raise InvalidInputError("FILE", "none", "a table of impacts, a recording or a bag")
+        raise InvalidInputError("FILE", "none", "a table of impacts, a recording, a bag or a force profile")
     bags = [path.is_dir() or is_recording(path) for path in args.files]
     if all(bags):
         expected = "a table among the files: a bag has names and stamps of its own"
@@ -136,10 +154,11 @@ def run(args: argparse.Namespace) -> int:
     if not any(bags):
         expected = "a bag among the files; --columns object_position=... names a table's columns"
         refuse_given(args, ("object_topic", "object_frame"), expected)
-    args.robot = args.robot or common_option("robot", args.files) or DEFAULT_ROBOT
+    if args.quantity != "contact":
+        args.robot = args.robot or common_option("robot", args.files) or DEFAULT_ROBOT
     if args.quantity == "contact-point":
         return identify_contact_point.run(args)
-    result = _impacts(args)
+    result = _contact(args) if args.quantity == "contact" else _impacts(args)
     summary = as_dict(result)
     keep_json(args.out, f"identify_{args.quantity}.json", summary)
     show(args, summary, lambda: as_text(result))
@@ -172,7 +191,8 @@ def as_text(result: Identification) -> str:
             f"  {name:<{width}}  {result.values[index]:.4g}   {100 * result.confidence:g} %:"
             f" {result.lower[index]:.4g} .. {result.upper[index]:.4g}{mark}"
         )
-    lines.append(f"  left unexplained: {result.error:.3g} rad/s rms")
+    unit = "N" if result.quantity == "contact" else "rad/s"
+    lines.append(f"  left unexplained: {result.error:.3g} {unit} rms")
     return "\n".join(lines + [f"  warning: {line}" for line in result.warnings])
 
 
@@ -310,3 +330,18 @@ def _track(path: Path, columns: ColumnMap | None) -> ObjectTrack | None:
     if columns is not None and columns.rate is not None and clock.note:
         show_notes([clock.note])
     return track_of_table(source, clock, columns)
+
+
+def _contact(args: argparse.Namespace) -> Identification:
+    speeds = args.approach_speed or [None]
+    if len(speeds) == 1:
+        speeds = speeds * len(args.files)
+    if len(speeds) != len(args.files):
+        raise InvalidInputError(
+            "--approach-speed", f"{len(speeds)} speeds", f"one, or one for each of {len(args.files)} files"
+        )
+    profiles = [
+        read_force_profile(path, approach_speed=speed, effective_mass=args.effective_mass)
+        for path, speed in zip(args.files, speeds, strict=True)
+    ]
+    return identify_contact(profiles, model=args.model, confidence=args.confidence)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -330,3 +331,13 @@ class VirtualSpring(ContactForceModel):
 def _at_largest(depth: Array, internal: ArrayLike) -> NDArray[np.bool_]:
     # An integrated memory lags the penetration by rounding errors, which must not look like unloading.
     return depth >= np.asarray(internal, dtype=float) * (1.0 - 1e-6)
+
+
+FORCE_MODELS: dict[str, Callable[[float, float], ContactForceModel]] = {
+    "kelvin_voigt": KelvinVoigt,
+    "hunt_crossley": HuntCrossley,
+    "exponential_hunt_crossley": ExponentialHuntCrossley,
+    "viscoelastic": NonlinearViscoelastic,
+    "maxwell": Maxwell,
+}
+"""Models of a stiffness and a damping, by the names that identification takes."""

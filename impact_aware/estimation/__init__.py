@@ -1,5 +1,6 @@
 """What did really happen: rigid-body velocity after an impact, its metrics, and parameters identified from impacts."""
 
+from impact_aware.estimation.contact_identification import ForceProfile, identify_contact
 from impact_aware.estimation.estimate import AnteImpactSettings, cartesian_positions, estimate
 from impact_aware.estimation.identification import (
     Identification,
@@ -23,12 +24,14 @@ __all__ = [
     "ESTIMATORS",
     "AnteImpactSettings",
     "BranchFit",
+    "ForceProfile",
     "Identification",
     "ImpactTrial",
     "OFFLINE_ESTIMATORS",
     "cartesian_positions",
     "estimate",
     "find_estimator",
+    "identify_contact",
     "identify_friction",
     "identify_motor_inertia",
     "identify_restitution",

@@ -31,6 +31,8 @@ class Problem:
         lower: (p,) Smallest admissible values.
         upper: (p,) Largest admissible values.
         scale: (p,) Typical sizes.
+        series: Whether each row of the residuals is a time series, whose neighbours are correlated: then so many
+            neighbours as the correlation lasts count as one.
         figures: How many of the residuals are measurements, the others zero; all when None.
     """
 
@@ -39,6 +41,7 @@ class Problem:
     lower: Array
     upper: Array
     scale: Array
+    series: bool = False
     figures: int | None = None
 
 
@@ -77,6 +80,8 @@ def fit_with_intervals(problem: Problem, confidence: float = 0.95) -> Fit:
         raise InvalidInputError("trials", f"{trials} with {figures} figures", f"more than {problem.start.size}")
     values, cost = _solve(problem)
     freedom = float(figures - values.size)
+    if problem.series:
+        freedom = max(2.0, figures / _correlation_length(problem.residuals(values)) - values.size)
     # Rounding alone makes a cost of noise-free data; below it no parameter is known better.
     cost = max(cost, 1e-24 * figures)
     limit = cost * (1.0 + f_distribution.ppf(confidence, 1, freedom) / freedom)
@@ -181,3 +186,19 @@ def _crossing(
         else:
             inside = (middle, height)
     return middle
+
+
+def _correlation_length(series: Array) -> float:
+    """Number of neighbouring samples (rows are series) that are together worth one independent sample."""
+    lags = max(1, series.shape[1] // 3)
+    variance = float(np.mean(series**2))
+    if variance <= 0.0:
+        return 1.0
+    length = 1.0
+    for lag in range(1, lags):
+        correlation = float(np.mean(series[:, lag:] * series[:, :-lag])) / variance
+        # What follows the first sign change is mostly noise of the estimate itself.
+        if correlation <= 0.0:
+            break
+        length += 2.0 * correlation
+    return length

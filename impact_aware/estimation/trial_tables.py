@@ -1,12 +1,13 @@
-"""Impacts from tables.
+"""Impacts and force profiles from tables.
 
-Two kinds of table are distinguished by their columns:
+Three kinds of table are distinguished by their columns:
 
 * impacts, one per row: `q_JOINT`, `before_JOINT`, `after_JOINT` for every joint, optionally `error_JOINT` (standard
   error of `after`), `normal_x`, `normal_y`, `normal_z`, `friction`, `restitution`, `object_mass`, `object_x`,
   `object_y`, `object_z`;
 * recordings, one sample per row: time and positions under any name that `impact_aware.tables.names` knows; the impact
-  times come with the call.
+  times come with the call;
+* force profiles, one sample per row: `time` and `force`, optionally `approach_speed` and `effective_mass`.
 
 NumPy archives and HDF5 files may also hold `q`, `before`, `after`, `error` as (k, n) arrays in the robot's joint order,
 and `normal` as (k, 3).
@@ -24,6 +25,7 @@ from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.object_motion import ObjectTrack, object_motion
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
@@ -228,6 +230,28 @@ def _tracked(
     error = np.hypot(motion.velocity_after_error, motion.velocity_before_error)
     gain = (motion.velocity_after - motion.velocity_before, np.maximum(error, _LEAST_GAIN_ERROR))
     return replace(obstacle, position=place, twist=twist), gain
+
+
+def read_force_profile(
+    path: str | Path, *, approach_speed: float | None = None, effective_mass: float | None = None
+) -> ForceProfile:
+    """A force profile; speed and mass from the call, else from the file.
+
+    Raises:
+        InvalidInputError: A column or figure that is missing.
+    """
+    source = open_columns(path)
+    for name in ("time", "force"):
+        if name not in source.widths:
+            raise InvalidInputError(str(path), source.described(), f"a column '{name}'")
+    given = {"approach_speed": approach_speed, "effective_mass": effective_mass}
+    table = source.whole(["time", "force", *(name for name in given if name in source.widths)])
+    figures = {}
+    for name, value in given.items():
+        if value is None and name not in table:
+            raise InvalidInputError(name, "nothing", f"a column in {path}, or --{name.replace('_', '-')}")
+        figures[name] = float(table[name][0]) if value is None else float(value)
+    return ForceProfile(table["time"], table["force"], **figures)
 
 
 def _joint_columns(source: ColumnFile, robot: RobotModel, kinds: tuple[str, ...]) -> list[Name]:

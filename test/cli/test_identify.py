@@ -12,9 +12,11 @@ from rigid_trials import simulate_rigid_trials
 
 from impact_aware.cli.main import main
 from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.force_models import NonlinearViscoelastic
 from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
+from impact_aware.experiments.models.central_impact import central_impact
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel, load_profile
 
@@ -43,6 +45,15 @@ def moving(trial, times, after=None, at=0.2):
     """Positions (k, n) through a trial's posture, with its velocities before and after."""
     since, after = (times - at)[:, None], trial.velocity_after if after is None else after
     return trial.q + np.where(since < 0, trial.velocity_before * since, after * since)
+
+
+@pytest.fixture
+def profile(tmp_path):
+    """A force profile of a viscoelastic hit, without noise, and the options that belong to it."""
+    course = central_impact(NonlinearViscoelastic(3e4, 4e5), 3.0, 0.12)
+    times = np.arange(-1e-3, 1.2 * course.time[-1], 4e-5)
+    force = np.interp(times, course.time, course.force, left=0.0, right=0.0)
+    return times, force, ("contact", tmp_path / "force.csv", "--effective-mass", 3, "--approach-speed", 0.12)
 
 
 def test_friction_from_a_table(command, table, tmp_path):
@@ -158,14 +169,28 @@ def test_a_pose_that_was_published_once_places_the_object_if_its_mass_is_given(c
     assert err == "note: bag: its track of an object is not used without --object-mass: a fixed surface is assumed\n"
 
 
+def test_contact_from_a_force_profile(command, profile):
+    times, force, words = profile
+    np.savetxt(words[1], np.column_stack([times, force]), delimiter=",", header="time,force", comments="")
+    status, out, _ = command("identify", *words, "--json")
+    assert status == 0
+    # Interpolation between samples 40 us apart.
+    assert json.loads(out)["parameters"]["stiffness"]["value"] == pytest.approx(3e4, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("content", "words", "expected"),
     [
         (None, ("friction",), "existing, readable file"),
         ("", ("friction",), "columns"),
+        ("time,force\n1,x\n", ("contact", "--effective-mass", "1"), "'x' for force in row 1 (line 2)"),
+        ("time,force\n", ("contact", "--effective-mass", "1"), "no rows"),
         ("a,b\n1,2\n", ("friction",), "'time=COLUMN'"),
         ("a,b\n1,2\n", ("friction", "--impact-time", "0.2"), "q_panda_joint1"),
         ("a,b\n1,2\n", ("friction", "--robot", "pandora"), "pandora"),
+        ("time,force\n1,2\n", ("contact", "--effective-mass", "1"), "approach-speed"),
+        ("time,pressure\n1,2\n", ("contact", "--effective-mass", "1", "--approach-speed", "1"), "force"),
+        ("time,force\n1,2\n", ("contact", "--effective-mass", "1", "--approach-speed", "1"), "8 increasing"),
     ],
 )
 def test_bad_input_is_one_line_and_no_traceback(refused, tmp_path, content, words, expected):
@@ -402,9 +427,10 @@ def test_a_plan_for_an_arm_whose_motors_nobody_knows_says_what_it_took(capsys, c
     ("words", "option"),
     [
         (("friction", "--friction", "0.3"), "--friction"),
-        (("inertia", "--restitution", "0.1", "--fit", "normal"), "--fit"),
+        (("inertia", "--restitution", "0.1", "--model", "maxwell"), "--model"),
         (("friction", "--common-ratio"), "--common-ratio"),
         (("friction", "--object-topic", "/box"), "--object-topic"),
+        (("contact", "--robot", "panda"), "--robot"),
         (("contact-point", "--confidence", "0.9"), "--confidence"),
         (("plan", "--impact-time", "1.0"), "--impact-time"),
     ],
@@ -414,14 +440,18 @@ def test_options_that_a_quantity_does_not_read_are_refused(refused, table, words
     assert f"{option}: got" in refused("identify", words[0], *files, *words[1:])
 
 
-def test_the_confidence_of_the_intervals_is_the_one_that_is_given(command, table):
-    widths = []
-    for confidence in (0.5, 0.99):
-        found = json.loads(command("identify", "friction", table, "--confidence", confidence, "--json")[1])
-        assert found["confidence"] == confidence
-        widths.append(found["parameters"]["friction"]["upper"] - found["parameters"]["friction"]["lower"])
-    # Student's t of 0.5 and of 0.99 is 0.7 and 2.6 where there are many figures.
-    assert widths[1] > 3.0 * widths[0]
+def test_the_confidence_of_the_intervals_is_the_one_that_is_given(command, table, profile):
+    times, force, contact = profile
+    force = force + 0.5 * np.random.default_rng(4).standard_normal(len(times))
+    np.savetxt(contact[1], np.column_stack([times, force]), delimiter=",", header="time,force", comments="")
+    for words, name in ((("friction", table), "friction"), (contact, "stiffness")):
+        widths = []
+        for confidence in (0.5, 0.99):
+            found = json.loads(command("identify", *words, "--confidence", confidence, "--json")[1])
+            assert found["confidence"] == confidence
+            widths.append(found["parameters"][name]["upper"] - found["parameters"][name]["lower"])
+        # Student's t of 0.5 and of 0.99 is 0.7 and 2.6 where there are many figures.
+        assert widths[1] > 3.0 * widths[0]
 
 
 def test_plan_lists_its_own_options_only(capsys):

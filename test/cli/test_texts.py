@@ -107,7 +107,8 @@ def test_identify_prints_and_writes_every_parameter():
             "b": {"value": 1.5, "lower": None, "upper": 4.5, "determined": False},
         },
     }  # fmt: skip
-    assert identify.as_text(replace(IDENTIFIED, trials=1)).startswith("inertia from 1 impact [")
+    one = replace(IDENTIFIED, quantity="contact", trials=1, warnings=())
+    assert identify.as_text(one).startswith("contact from 1 impact [") and "0.0375 N rms" in identify.as_text(one)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.contact.force_models import (
+    FORCE_MODELS,
     ExponentialHuntCrossley,
     HuntCrossley,
     KelvinVoigt,
@@ -30,8 +31,6 @@ MODELS = [
     VirtualSpring(1e5, 0.4),
     VirtualSpring(1e5, 0.0),
 ]
-DAMPED = [KelvinVoigt, HuntCrossley, ExponentialHuntCrossley, NonlinearViscoelastic, Maxwell]
-"""Models of a stiffness and a damping."""
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -53,7 +52,7 @@ def test_impulse_is_the_integral_of_the_force(model):
 
 
 @given(
-    model=st.sampled_from([*DAMPED, VirtualSpring]),
+    model=st.sampled_from([*FORCE_MODELS.values(), VirtualSpring]),
     stiffness=st.floats(1e3, 1e9),
     share=st.floats(0.01, 1.0),
     penetration=st.floats(-1e-3, 1e-3),
@@ -141,7 +140,7 @@ def test_contact_duration_is_that_of_the_integrated_elastic_impact():
     assert impact.time[-1] == pytest.approx(2.943275 * depth / 0.2, rel=1e-5)
 
 
-@pytest.mark.parametrize("model", [*DAMPED, VirtualSpring])
+@pytest.mark.parametrize("model", [*FORCE_MODELS.values(), VirtualSpring])
 def test_negative_stiffness_is_refused_by_name(model):
     with pytest.raises(InvalidInputError, match="stiffness: got -1.0, expected a number > 0"):
         model(-1.0, 0.5)
