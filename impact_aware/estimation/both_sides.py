@@ -185,6 +185,8 @@ def _averaged(since: Array, positions: Array, count: int, apart: float) -> tuple
     for side in (since < -apart, since >= apart):
         rows = np.column_stack((since[side], positions[side]))
         whole = len(rows) // count * count
+        if not whole:
+            raise InvalidInputError("samples", f"one side within {apart:.2g} s of the impact", "some farther away")
         rows = rows[len(rows) - whole :] if since[side][-1] < 0.0 else rows[:whole]
         parts.append(rows.reshape(-1, count, rows.shape[1]).mean(axis=1))
     table = np.concatenate(parts)

@@ -16,6 +16,9 @@ from impact_aware.estimation.result import BranchFit
 from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
 
+LARGEST_ERROR = 100.0
+"""Standard error beyond which a velocity is not determined, rad/s or m/s: no arm reaches a third of it."""
+
 
 @dataclass(frozen=True)
 class AnteImpactSettings:
@@ -54,14 +57,17 @@ def estimate(
         before: How the velocity before is read, by all but `both_sides`.
 
     Raises:
-        InvalidInputError: Arrays that do not match, times that do not increase, or too few samples on either side.
+        InvalidInputError: Arrays that do not match, times that do not increase, too few samples on either side, or
+            samples that leave a velocity undetermined.
         UnknownNameError: No estimator of that name.
     """
     stamps, values = _checked(times, positions, impact_time)
     since = stamps - impact_time
     if method == BOTH_SIDES:
         known = slice(None) if until is None else stamps < until
-        return _from_both_sides(fit_both_sides(since[known], values[known], impact_time_error), impact_time)
+        return _determined(
+            _from_both_sides(fit_both_sides(since[known], values[known], impact_time_error), impact_time)
+        )
     settings = before or AnteImpactSettings()
     estimator = find_estimator(method) if isinstance(method, str) else method
     usable = since >= -5e-7 if until is None else (since >= -5e-7) & (stamps < until)
@@ -70,7 +76,15 @@ def estimate(
     after = estimator.fit(since[usable], values[usable])
     ante = fit_before(since, values, settings)
     name = method if isinstance(method, str) else type(method).__name__
-    return _from_branches(name, ante, after, impact_time, impact_time_error)
+    return _determined(_from_branches(name, ante, after, impact_time, impact_time_error))
+
+
+def _determined(found: VelocityEstimate) -> VelocityEstimate:
+    """The estimate, unless the samples determine none, such as those between two impacts that nearly coincide."""
+    error = float(np.hypot(found.standard_error, found.velocity_before_error).max())
+    if not error < LARGEST_ERROR:
+        raise InvalidInputError("samples", f"velocities to +- {error:.2g} per s", "samples that determine them")
+    return found
 
 
 def _from_branches(name: str, ante: BranchFit, after: BranchFit, impact_time: float, error: float) -> VelocityEstimate:

@@ -35,6 +35,14 @@ def test_every_estimator_finds_a_clean_jump(method):
     assert found.method == method
 
 
+@pytest.mark.parametrize("method", ["parabola", "cubic", "both_sides"])
+def test_samples_after_the_impact_that_nearly_coincide_determine_no_velocity(method):
+    since = TIMES - IMPACT
+    times = np.where(since < 0.0, since, 1e-9 + 1e-11 * np.arange(len(since)))
+    with pytest.raises(InvalidInputError, match="that determine them|some farther away"):
+        estimate(times, recording(noise=1e-6), 0.0, method=method)
+
+
 @pytest.mark.parametrize("method", [DEFAULT_ESTIMATOR, "one_mode_each", "two_modes", "both_sides"])
 def test_a_damped_oscillation_that_spoils_the_cubic_does_little_to_the_others(method):
     positions = recording(noise=1e-5, amplitude=0.2)
