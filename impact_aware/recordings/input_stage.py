@@ -269,7 +269,8 @@ def _held(positions: Array) -> NDArray[np.bool_]:
     # One step of a coarse encoder is no sign that the arm moved in each sample.
     fast = steps[places] > max(STILL_STEP, 2.5 * float(changes[changes > 0.0].min()))
     fast[0] = True
-    runs = (count <= MOST_HELD) & fast[:-1] & fast[1:]
+    # Longer standstills are those of a moving arm only between two of its steps.
+    runs = (count <= MOST_HELD) & np.where(count == 1, fast[:-1] | fast[1:], fast[:-1] & fast[1:])
     for repeat in range(MOST_HELD):
         held[places[:-1][runs & (repeat < count)] + 2 + repeat] = True
     return held

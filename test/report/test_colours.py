@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from colour import DISTINCT, GRAPHICS, TEXT, blended, contrast, distance
 
-from impact_aware.experiments.campaign_plots import CAUSE_COLOURS, COLOURS
+from impact_aware.experiments.campaign_plots import COLOURS
 from impact_aware.experiments.validation import flexible_arms
 from impact_aware.report.figures import COLORS
 from impact_aware.report.run_figure import JOINT_COLORS, MODE_COLORS
@@ -72,7 +72,7 @@ def test_the_joints_of_a_run_are_told_apart_on_every_mode_s_shade() -> None:
         assert contrast("#000000", shade) >= TEXT
 
 
-def test_controllers_and_causes_of_a_campaign_are_told_apart() -> None:
-    for colours in (list(COLOURS.values()), list(CAUSE_COLOURS), list(flexible_arms.COLOURS.values())):
+def test_controllers_of_a_campaign_are_told_apart() -> None:
+    for colours in (list(COLOURS.values()), list(flexible_arms.COLOURS.values())):
         assert_distinct(colours)
         assert all(contrast(colour, "#ffffff") >= GRAPHICS for colour in colours)
