@@ -98,11 +98,11 @@ lint: enter  ## check style (ruff) and types (mypy)
 
 .PHONY: demo
 demo: enter  ## hit a box and push it to its goal: real nodes over DDS, results in results/hit-and-push
-	@$(enter) && impact-aware demo hit-and-push $(ARGS)
+	@$(enter) && impact-aware demo hit-and-push --gif $(ARGS)
 
 .PHONY: demo-dual
 demo-dual: enter  ## grab a box with two arms, lift it and carry it: as above, results in results/dual-arm-grab
-	@$(enter) && impact-aware demo dual-arm-grab $(ARGS)
+	@$(enter) && impact-aware demo dual-arm-grab --gif $(ARGS)
 
 .PHONY: docs
 docs: enter  ## build the pages of docs/ and of the library's names in build/docs/html; warnings are errors

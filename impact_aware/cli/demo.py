@@ -57,7 +57,7 @@ TASKS = {
 }
 """The task file of each."""
 
-RERUN = "impact.rrd"
+MOVIE, RERUN = "impact.gif", "impact.rrd"
 
 LACKING = 0.3
 """Simulated time, s, by which a recording may end before the last reported time of the plant."""
@@ -95,6 +95,7 @@ class DemoOptions(Options):
         (0.0, 0.0), "velocity of a belt that carries it until a tool meets it", within=Range(-1.0, 1.0, "m/s")
     )
     watch: bool = described(False, "show the scene in a window while it runs")
+    gif: bool = described(False, "also write impact.gif, the impact in slow motion")
     rerun: bool = described(False, "also write impact.rrd, the impact in slow motion for Rerun")
     seed: int = described(0, "seed of the plant's sensor noise", 0, MOST)
     timeout: float = described(150.0, "longest motion in wall time", within=Range(1.0, 1e6, "s"))
@@ -137,15 +138,13 @@ def run(args: argparse.Namespace) -> int:
             demo = Demo(graph, folder, domain, sharing=_sharing(args))
             demo.run(args.timeout)
             report = _report(demo, folder, out, round(time.monotonic() - started, 2))
-            if args.rerun:
-                with Bag(folder / "bag") as bag:
-                    write_rerun(bag, folder / RERUN, read_scene(bag))
+            _draw(folder, gif=args.gif, rerun=args.rerun)
     except DemoFailedError as error:
         print(f"impact-aware demo: error: {error}", file=sys.stderr)
         if output.kept is not None:
             print(f"impact-aware demo: the logs are in {output.kept / 'logs'}", file=sys.stderr)
         return 1
-    show(args, report.summary, lambda: _text(report, rerun=args.rerun))
+    show(args, report.summary, lambda: _text(report, gif=args.gif, rerun=args.rerun))
     if output.moved is not None:
         print(f"impact-aware demo: note: earlier results are in {out.with_name(output.moved.name)}", file=sys.stderr)
     if failure := _failure(report, demo.plant):
@@ -270,7 +269,20 @@ def next_command(bag: str, analysis: Path) -> str:
     return shlex.join([program, "analyze", bag, "--out", str(analysis)])
 
 
-def _text(report: RunReport, *, rerun: bool) -> str:
+def _draw(folder: Path, *, gif: bool, rerun: bool) -> None:
+    """Write the impact in slow motion beside the bag in a folder."""
+    if gif or rerun:
+        from impact_aware.render.movie import draw_movie
+
+        with Bag(folder / "bag") as bag:
+            scene = read_scene(bag)
+            if gif:
+                draw_movie(bag, folder / MOVIE, scene)
+            if rerun:
+                write_rerun(bag, folder / RERUN, scene)
+
+
+def _text(report: RunReport, *, gif: bool, rerun: bool) -> str:
     lines = [report.table()]
     if "real_time_factor" in report.summary:
         factor, unanswered = report.summary["real_time_factor"], report.summary["cycles_unanswered"]
@@ -281,6 +293,7 @@ def _text(report: RunReport, *, rerun: bool) -> str:
         f"figure   {report.summary['figure']}",
         f"bag      {report.summary['bag']}",
         f"summary  {report.folder / 'summary.json'}",
+        *([f"movie    {report.folder / MOVIE}"] if gif else []),
         *([f"for Rerun: {shlex.join(['rerun', str(report.folder / RERUN)])}"] if rerun else []),
         f"\nlook further: {next_command(report.summary['bag'], analysis)}",
     ]

@@ -43,7 +43,7 @@ def demo(tmp_path, zygote):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, zygote):
     out = tmp_path_factory.mktemp("demo") / "run"
-    result = zygote.run(demo_command(out, "--json", *APART)[2:], timeout=LONGEST)
+    result = zygote.run(demo_command(out, "--json", "--gif", *APART)[2:], timeout=LONGEST)
     assert result.returncode == 0, result.stderr
     return out, json.loads(result.stdout)
 
@@ -61,6 +61,7 @@ def test_the_result_is_complete(run):
     out, summary = run
     assert json.loads((out / "summary.json").read_text()) == summary
     assert Path(summary["figure"]).stat().st_size > 10_000
+    assert (out / "impact.gif").read_bytes()[:6] == b"GIF89a"
     with Bag(Path(summary["bag"])) as bag:
         names = {topic.rpartition("/")[2] for topic in bag.topics}
     expected = {"joint_states", "impacts", "predicted_jumps", "reference_field", "controller_state", "commands"}
@@ -75,7 +76,8 @@ def test_the_result_is_one_unit_and_another_folder_is_refused(run, capsys):
     out, _ = run
     marker = marker_of(out)
     assert marker is not None and (marker["command"], marker["complete"]) == ("demo", True)
-    assert {name.partition("/")[0] for name in marker["files"]} == {"bag", "impact.png", "logs", "summary.json"}
+    written = {name.partition("/")[0] for name in marker["files"]}
+    assert written == {"bag", "impact.gif", "impact.png", "logs", "summary.json"}
     assert all((out / name).is_file() for name in marker["files"])
     theirs = out.with_name("theirs")
     theirs.mkdir()
