@@ -77,6 +77,15 @@ _FRANKA_FAULT = (
 )  # fmt: skip
 
 
+_SHOWN = ("median", "p90", "within_two_errors")
+_ERRORS = ("median", "p90", "within 2 s.e.")
+
+
+def _error(method: str, name: str) -> Callable[[Mapping[str, Any]], Any]:
+    """Figure of one estimator in a class of `bench estimation`; of its best single one without a name."""
+    return lambda entry: entry["estimators"][method or entry["best"]][name]
+
+
 def _counts(entry: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {count}" for name, count in entry["outcomes"].items())
 
@@ -272,6 +281,45 @@ CLAIMS: dict[str, Claim] = {
             "rates",
             ("contacts", "found", "false_contacts", "time_error_ms.p95", "jump_error_over_se.within_2", "cause_right"),
         ),
+    ),
+    "recordings-streamed": Claim(
+        "detection",
+        "bench recordings --streamed --hits 30 --seed 77400",
+        _rooms("bags", "detection", "estimation", "recordings"),
+        ("rate, Hz", "contacts", "found", "false contacts", "time within 2 s.e.", "jump within 2 s.e."),
+        each(
+            "rates",
+            ("contacts", "found", "false_contacts", "time_error_over_se.within_2", "jump_error_over_se.within_2"),
+        ),
+    ),
+    "free-motion": Claim(
+        "detection",
+        "bench recordings --streamed --hits 1 --seed 77400 --free 120",
+        _rooms("bags", "detection", "estimation", "recordings"),
+        ("recorder, free motion", "hours", "false contacts"),
+        each("free", ("hours", "false_contacts")),
+    ),
+    "estimation": Claim(
+        "analysis",
+        "bench estimation --impacts 20 --demos 5",
+        _rooms("estimation"),
+        ("class", "impacts", *(f"default, {figure}" for figure in _ERRORS), "best single", *_ERRORS),
+        each(
+            "estimators",
+            (
+                "impacts",
+                *(_error("both_sides", name) for name in _SHOWN),
+                "best",
+                *(_error("", name) for name in _SHOWN),
+            ),
+        ),
+    ),
+    "headlines": Claim(
+        "analysis",
+        "bench demo",
+        _rooms("bags", "detection", "estimation", "recordings", "impact"),
+        ("demos", "bags that agree", "CSV that agree"),
+        lambda result: [[result["demos"], result["agreeing"]["bag"], result["agreeing"]["csv"]]],
     ),
     **{
         f"faults{suffix}": Claim(

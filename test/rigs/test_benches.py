@@ -8,12 +8,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from recorded_bag import bag_of
 
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
 from impact_aware.parameters import Options, described
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.verdict import Verdict
 from impact_aware.robot import RobotModel
-from impact_aware_rigs.bench import command, dds, predict, probe_run, startup
+from impact_aware_rigs.bench import command, dds, demo, predict, probe_run, startup
 from impact_aware_rigs.bench.control import REGIMES_ALL
 
 PANDA = RobotModel.from_profile("panda")
@@ -204,3 +207,29 @@ def test_real_nodes_are_measured(capsys):
     result = bench(capsys, "dds", "--seconds", "1", "--rate", "200", "--priority", "0")
     assert result["control"]["sent"] == result["echo"]["sent"] == 200
     assert 0.0 < result["control"]["p50_us"] <= result["control"]["max_us"]
+
+
+# The demo's headline
+
+
+@pytest.mark.parametrize(("own", "agrees"), [(0.10, True), (0.16, False), (0.04, False)])
+def test_the_demos_figure_agrees_within_the_interval_of_the_headline(monkeypatch, tmp_path, own, agrees):
+    verdict = Verdict("yes", 1.0, "", "plant", 0.2, (0.1, 0.3), 0.1, (), 0.12)
+    impacts = [SimpleNamespace(time=time, verdict=verdict) for time in (1.002, 1.4)]
+    monkeypatch.setattr(demo, "analyze", lambda paths, options: SimpleNamespace(impacts=impacts))
+    found = demo.headline(tmp_path, AnalysisOptions(), 1.0, 2.0, own)
+    assert found["agrees"] is agrees and found["impacts"] == 2
+    assert (found["error"], found["interval"], found["within"]) == (0.1, [0.05, 0.15], "yes")
+    # An impact at another time is not that of the demo.
+    assert demo.headline(tmp_path, AnalysisOptions(), 1.2, 2.0, 0.1) == {"impacts": 2, "agrees": False}
+
+
+def test_joints_of_a_bag_are_a_table(tmp_path):
+    times = 0.001 * np.arange(1.0, 40.0)
+    positions = np.outer(times, np.arange(1.0, 8.0))
+    bag_of(tmp_path / "bag", PANDA.joint_names, zip(times, positions, strict=True))
+    demo.write_joints(tmp_path / "bag", tmp_path / "joints.csv")
+    header = (tmp_path / "joints.csv").read_text().splitlines()[0]
+    assert header.split(",") == ["time", *(f"q_{name}" for name in PANDA.joint_names)]
+    written = np.loadtxt(tmp_path / "joints.csv", delimiter=",", skiprows=1)
+    np.testing.assert_allclose(written, np.column_stack((times, positions)), rtol=1e-8)

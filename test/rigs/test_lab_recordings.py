@@ -11,6 +11,7 @@ import pytest
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware_rigs.bench import recordings
 from impact_aware_rigs.bench.lab_draw import CONTROLS, draw_hit
+from impact_aware_rigs.bench.lab_free import free_motion
 from impact_aware_rigs.bench.lab_hit import (
     CYCLE,
     GRAVITY,
@@ -21,7 +22,7 @@ from impact_aware_rigs.bench.lab_hit import (
     simulate_hit,
 )
 from impact_aware_rigs.bench.lab_recording import record
-from impact_aware_rigs.bench.lab_stream import STEP, as_streamed
+from impact_aware_rigs.bench.lab_stream import STEP, as_polled, as_streamed
 
 BEFORE, AFTER = np.array([0.2, -0.1]), np.array([-0.1, 0.3])
 
@@ -284,7 +285,7 @@ def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
 
 @pytest.mark.slow
 def test_workers_change_nothing_and_time_ends_it(monkeypatch):
-    asked = argparse.Namespace(hits=2, seed=7100, rates=[100], workers=1, minutes=float("inf"), streamed=False)
+    asked = argparse.Namespace(hits=2, seed=7100, rates=[100], workers=1, minutes=float("inf"), streamed=False, free=0)
     alone = recordings.run(asked)
     together = recordings.run(argparse.Namespace(**vars(asked) | {"workers": 2}))
     figures, others = alone["rates"]["100"], together["rates"]["100"]
@@ -329,3 +330,36 @@ def test_a_streamed_recording_has_every_fault_and_the_same_truth(hit):
         late = streamed.times[~zeros & after].max() - plain.times.max()
         assert 0.0 <= late < 5e-3 and streamed.truth is plain.truth
     assert all(3 <= count <= 25 for count in seen.values()), seen
+
+
+def test_free_motion_has_no_contact_and_the_torques_of_its_links():
+    truth = free_motion(3, 6.0)
+    slopes = np.gradient(truth.positions, truth.times, axis=0)
+    assert truth.contacts == () and len(truth.switches) >= 4 and 0.3 < np.abs(truth.velocities).max() < 2.5
+    np.testing.assert_allclose(slopes[1:-1], truth.velocities[1:-1], atol=0.01)
+    swings = np.abs(truth.velocities - truth.rigid_velocities).max()
+    assert 0.0 < swings < 0.1
+    robot, row = truth.draw.plant, 4 * int(np.argmax(np.abs(truth.velocities[::4]).max(axis=1)))
+    pull = np.gradient(truth.velocities, truth.times, axis=0)[row]
+    q, dq = truth.positions[row], truth.velocities[row]
+    np.testing.assert_allclose(truth.efforts[row], robot.mass_matrix(q, "M") @ pull + robot.bias(q, dq), atol=0.5)
+
+
+def test_a_polled_recording_repeats_and_loses_samples_of_the_same_motion():
+    plain = record(free_motion(4, 3.0), 500, 4)
+    polled = as_polled(plain, 4)
+    rows = np.searchsorted(plain.times, polled.times, side="right") - 1
+    np.testing.assert_array_equal(polled.positions, plain.positions[rows])
+    taken = np.diff(rows)
+    assert (taken == 0).any() and (taken == 2).any() and (np.diff(polled.times) > 0.0).all()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_false_contacts_of_free_motion_are_counted_by_recorder(monkeypatch, workers):
+    counts = {(1, 100): ("streamed", 2), (2, 200): ("polled", 0), (4, 100): ("streamed", 1)}
+    monkeypatch.setattr(recordings, "_false_contacts", counts.__getitem__)
+    monkeypatch.setattr(recordings, "finished", lambda jobs, work, workers: ((k, work(j)) for k, j in jobs.items()))
+    found = recordings.free_motions(dict(enumerate(counts)), workers)
+    assert found["streamed"]["false_contacts"] == 3 and found["polled"]["false_contacts"] == 0
+    assert found["streamed"]["hours"] == pytest.approx(60.0 / 3600.0)
+    assert found["streamed"]["noted"] == ["(1, 100): 2", "(4, 100): 1"]

@@ -15,6 +15,7 @@ BENCHMARKS = (
     "bag",
     "control",
     "dds",
+    "demo",
     "detection",
     "estimation",
     "franka",

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.records import VelocityEstimate
 from impact_aware.worker_pool import finished
+from impact_aware_rigs.bench.demo import run_demo
 from impact_aware_rigs.bench.lab_draw import CONTROLS
 from impact_aware_rigs.bench.lab_hit import hit_of_seed
 from impact_aware_rigs.bench.lab_recording import RATES, record
@@ -43,14 +45,17 @@ class BenchOptions(Options):
     """Impacts of each class."""
 
     impacts: int = described(10, "impacts per class", 1, MOST)
-    demos: tuple[Path, ...] = described((), "bags of the demo, as a class", metavar="BAG")
+    demos: int = described(0, "demos that are run, as a class", 0, 1000)
     workers: int = described(2, "processes", 1, 1000)
     seed: int = described(0, "seed of the impacts", 0, MOST)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure; see `bench_estimators` for the figures."""
-    classes = impact_classes(args.impacts, args.seed, args.demos, args.workers)
+    classes = impact_classes(args.impacts, args.seed, args.workers)
+    if args.demos:
+        with TemporaryDirectory() as folder:
+            classes["demo"] = [demo_impact(seed, Path(folder) / str(seed)) for seed in range(args.demos)]
     return {"estimators": bench_estimators(classes, args.seed)}
 
 
@@ -75,12 +80,11 @@ class KnownImpact:
     until: float | None = None
 
 
-def impact_classes(count: int, seed: int, demos: Sequence[Path] = (), workers: int = 2) -> dict[str, list[KnownImpact]]:
+def impact_classes(count: int, seed: int, workers: int = 2) -> dict[str, list[KnownImpact]]:
     """`count` impacts per class; the same seed gives the same ones.
 
     Classes: one per control of a laboratory's arm at 1 kHz (`CONTROLS`), all of them together at each lower rate, the
-    same with stiff joints (`stiff`), contacts of 6 to 16 ms (`soft`), strongly decaying oscillations (`decaying`), and
-    bags of the demo (`demo`).
+    same with stiff joints (`stiff`), contacts of 6 to 16 ms (`soft`), and strongly decaying oscillations (`decaying`).
     """
     classes: dict[str, list[KnownImpact]] = {}
     jobs = {
@@ -96,8 +100,6 @@ def impact_classes(count: int, seed: int, demos: Sequence[Path] = (), workers: i
             classes.setdefault(name, []).append(impact)
     classes["soft"] = list(_drawn(count, seed, soft_swing))
     classes["decaying"] = list(_drawn(count, seed, decaying_swing))
-    if demos:
-        classes["demo"] = [demo_impact(path) for path in demos]
     return classes
 
 
@@ -118,9 +120,10 @@ def lab_impacts(job: tuple[int, str, bool]) -> dict[int, KnownImpact]:
     }
 
 
-def demo_impact(bag_path: Path) -> KnownImpact:
-    """Impact of a demo's bag, with the plant's true velocities."""
-    with Bag(bag_path) as bag:
+def demo_impact(seed: int, folder: Path) -> KnownImpact:
+    """Impact of a demo that is run into a folder, with the plant's true velocities."""
+    run_demo(seed, folder)
+    with Bag(folder / "bag") as bag:
         truth = next(message for _, message in bag.messages(TRUTH))
         states = [message for _, message in bag.messages("joint_states")]
     time, times = stamp_seconds(truth), np.array([stamp_seconds(state) for state in states])

@@ -28,6 +28,10 @@ LONGEST_GAP = 0.012
 STEP = 37.0
 """Size of a step of the clock, s."""
 
+POLLED, LOST, STALL = 0.25, 0.08, 9.0
+"""Intervals of a logger that polls its robot: scatter, as a share of a period; share of those that are a period longer;
+periods that one of a thousand is longer."""
+
 
 def as_streamed(recording: LabRecording, seed: int) -> LabRecording:
     """The recording with late stamps and, each by chance, the other faults of a stream.
@@ -63,6 +67,23 @@ def as_streamed(recording: LabRecording, seed: int) -> LabRecording:
         velocities=None if recording.velocities is None else _inserted(recording.velocities, rows, zeros),
         efforts=None if recording.efforts is None else _inserted(recording.efforts, rows, zeros),
         commands=commands,
+    )
+
+
+def as_polled(recording: LabRecording, seed: int) -> LabRecording:
+    """The recording by a logger that polls the latest sample of the robot: some come twice, others never."""
+    rng = np.random.default_rng((seed, round(recording.rate), 45))
+    times = recording.times
+    intervals = rng.uniform(1.0 - POLLED, 1.0 + POLLED, len(times)) + (rng.uniform(size=len(times)) < LOST)
+    intervals[rng.uniform(size=len(times)) < 1e-3] += STALL
+    polls = times[0] + np.cumsum(intervals) / recording.rate
+    polls = polls[polls < times[-1]]
+    rows = np.searchsorted(times, polls, side="right") - 1
+    sampled = (recording.positions, recording.velocities, recording.efforts, recording.commands)
+    positions, velocities, efforts, commands = (None if column is None else column[rows] for column in sampled)
+    assert positions is not None
+    return replace(
+        recording, times=polls, positions=positions, velocities=velocities, efforts=efforts, commands=commands
     )
 
 

@@ -23,9 +23,10 @@ from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.worker_pool import finished
 from impact_aware_rigs.bench.lab_draw import CONTROLS
+from impact_aware_rigs.bench.lab_free import free_motion
 from impact_aware_rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
 from impact_aware_rigs.bench.lab_recording import RATES, LabRecording, record
-from impact_aware_rigs.bench.lab_stream import as_streamed
+from impact_aware_rigs.bench.lab_stream import as_polled, as_streamed
 from impact_aware_rigs.figures import p50_p95
 
 SMALLEST_JUMP = 0.15
@@ -49,6 +50,9 @@ LAST = 5
 SWING = 0.005
 """Velocity of the joints' oscillation that makes `ringing` a true cause, rad/s."""
 
+FREE = 30.0
+"""Length of a recording of free motion, s."""
+
 FOLLOWS = 0.3
 """A contact that follows another within this time is a second one, s."""
 
@@ -61,6 +65,7 @@ class BenchOptions(Options):
     seed: int = described(1, "seed of the first hit; the others follow", 0, MOST)
     rates: tuple[int, ...] = described(RATES, "rates of the recorders", 1, 10_000, metavar="HZ")
     streamed: bool = described(False, "as robots stream: late stamps, copies, swaps, gaps, clock steps, ...")
+    free: int = described(0, "recordings of 30 s of free motion, as robots stream or loggers poll them", 0, MOST)
     workers: int = described(2, "processes", 1, 1000)
     minutes: float | None = described(None, "take the hits that are done by then", 0.0, 1e6, absent="all")
 
@@ -78,10 +83,35 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             if monotonic() > until:
                 break
     scores = {rate: _sum([done[seed][rate] for seed in sorted(done)]) for rate in options.rates}
+    free = {place: (options.seed + place, rates[place % len(rates)]) for place in range(options.free)}
     return {
+        "free": free_motions(free, options.workers),
         "rates": {str(rate): score.as_dict() for rate, score in scores.items()},
         "trials": {"hits": len(done), "requested": options.hits, "seed": options.seed, "streamed": streamed},
     }
+
+
+def free_motions(jobs: dict[int, tuple[int, int]], workers: int) -> dict[str, Any]:
+    """False contacts per recorder, `streamed` or `polled`, of jobs of a seed and a rate, Hz, each."""
+    found: dict[str, dict[str, Any]] = {}
+    done = (
+        finished(jobs, _false_contacts, workers) if workers > 1 else ((k, _false_contacts(j)) for k, j in jobs.items())
+    )
+    for place, (recorder, count) in done:
+        own = found.setdefault(recorder, {"hours": 0.0, "false_contacts": 0, "noted": []})
+        own["hours"] += FREE / 3600.0
+        own["false_contacts"] += count
+        own["noted"] += [f"{jobs[place]}: {count}"] if count else []
+    return found
+
+
+def _false_contacts(job: tuple[int, int]) -> tuple[str, int]:
+    """The recorder, and the contacts that the analysis reports in one recording of free motion."""
+    seed, rate = job
+    truth = free_motion(seed, FREE)
+    recorder, faults = (("streamed", as_streamed), ("streamed", as_streamed), ("polled", as_polled))[seed % 3]
+    recording = faults(record(truth, rate, seed), seed)
+    return recorder, len(analysis_of(recording, AnalysisOptions(robot=truth.draw.robot.name)).impacts)
 
 
 Job = tuple[int, tuple[int, ...], bool]
