@@ -107,12 +107,13 @@ def run_demo(seed: int, folder: Path) -> dict[str, Any]:
     """Summary of one demo, which leaves its results in a folder.
 
     Raises:
-        ImpactAwareError: It failed; the message has its last line.
+        ImpactAwareError: It failed; the message has its error.
     """
     command = [sys.executable, "-m", "impact_aware.cli.main", "demo", DEMO, "--seed", str(seed), "--json"]
     done = subprocess.run([*command, "--out", str(folder)], capture_output=True, text=True, check=False)
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise ImpactAwareError(f"the demo of seed {seed} failed: {last}")
+        lines = done.stderr.strip().splitlines() or ["no output"]
+        error = next((line for line in lines if "error:" in line), lines[-1])
+        raise ImpactAwareError(f"the demo of seed {seed} failed: {error}")
     summary: dict[str, Any] = json.loads(done.stdout)
     return summary
