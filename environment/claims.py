@@ -234,7 +234,7 @@ CLAIMS: dict[str, Claim] = {
         "validation",
         "bench franka",
         (
-            *_rooms("control", "reference", "detection", "experiments", "impact", "franka"),
+            *_rooms("control", "reference", "detection", "nodes", "impact", "franka"),
             "rigs/impact_aware_rigs/franka",
         ),
         ("figure", "measured", "aim"),

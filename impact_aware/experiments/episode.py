@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,9 +25,8 @@ from impact_aware.impact.table_support import TableSupport
 from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.simulation.joint_elasticity import JointElasticity
-from impact_aware.simulation.plant import MujocoPlant, PlantState
+from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.sensors import JointReading
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.task import Task, base_placement, make_field, start_posture
@@ -41,29 +40,6 @@ __all__ = ["EpisodeResult", "EpisodeSettings", "Truth", "predict_impact", "run_e
 _REST_SPEED = 2e-3
 _REMEMBERED = 64
 """Readings that are kept: a touch is known some of them later."""
-
-
-class Plant(Protocol):
-    """What an episode runs on.
-
-    Attributes:
-        slices: Arm name -> its joints among those of all arms.
-        reading: What the sensors show now.
-        impacts: True impacts so far, where the plant knows them.
-    """
-
-    slices: dict[str, slice]
-    reading: JointReading
-
-    @property
-    def impacts(self) -> tuple[ImpactTruth, ...]:
-        """True impacts so far."""
-
-    def reset(self, posture: ArrayLike | None = None, *, seed: int = 0) -> PlantState:
-        """Begin at a posture (n,), rad."""
-
-    def step(self, effort: ArrayLike) -> PlantState:
-        """One cycle with whole torques (n,), N m."""
 
 
 def predict_impact(
@@ -109,7 +85,6 @@ def run_episode(
     robots: Sequence[RobotModel] | None = None,
     sampled: ImpactMap | None = None,
     object_velocity: ArrayLike | None = None,
-    plant: Plant | None = None,
 ) -> EpisodeResult:
     """Run a task from rest at its start position until its duration is over or the object has come to rest.
 
@@ -122,7 +97,6 @@ def run_episode(
         robots: One model per arm; the task's profiles when None.
         sampled: The task's map for `impact_map="sampled"`; sampled now when None.
         object_velocity: (3,) With which the object is assumed to move from the start on, m/s; at rest when None.
-        plant: Another plant than the one that `task_plant` makes, set up for the task.
 
     Raises:
         InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
@@ -132,7 +106,7 @@ def run_episode(
     robots = [robot.tilted(base.rotation) for robot, base in zip(given, bases, strict=True)]
     field = _field(task, settings, robots, object_velocity)
     posture = _posture(task, settings, robots)
-    plant = task_plant(task, settings, robots) if plant is None else plant
+    plant = task_plant(task, settings, robots)
     session = ControlSession(robots, settings.control, field, bases)
     detectors = [
         make_detector(settings.detector, robot.n, robot=robot, **settings.detector_parameters) for robot in robots
@@ -363,8 +337,6 @@ def _field(
 
 
 def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> Array:
-    if settings.posture is not None:
-        return np.array(settings.posture, dtype=float)
     starts = [arm.starts[min(settings.start, len(arm.starts) - 1)] for arm in task.arms]
     return np.concatenate([start_posture(a, r, s) for a, r, s in zip(task.arms, robots, starts, strict=True)])
 

@@ -44,7 +44,6 @@ class EpisodeSettings:
         joint_stiffness: Of flexible joints with their motors and torque loop, N m/rad; None for rigid joints.
         truth: How the world differs from the task.
         start: Index of the start position, or of the arms' start positions.
-        posture: (n,) Joint positions of all arms to start from instead, rad.
         duration: Simulated time, s.
         settle_time: The run ends when the object has been at rest for so long after the impact, s; None for never.
     """
@@ -58,7 +57,6 @@ class EpisodeSettings:
     joint_stiffness: float | None = None
     truth: Truth = field(default_factory=Truth)
     start: int = 0
-    posture: tuple[float, ...] | None = None
     duration: float = 4.0
     settle_time: float | None = None
 

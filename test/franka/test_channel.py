@@ -1,7 +1,5 @@
 """Shared memory between libfranka's process and the node's: whole records only, states in order, and their stamps."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

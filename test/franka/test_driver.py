@@ -1,7 +1,5 @@
 """The process with libfranka against the simulated arm, in lockstep: laws, holds, stops by their names, recovery."""
 
-from __future__ import annotations
-
 import select
 import signal
 import time

@@ -1,19 +1,20 @@
 """The whole graph over DDS on the simulated arm: hit and push, and again after a guided arm and after a reflex."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from impact_aware.control.command import Mode
+from impact_aware.experiments.episode_settings import Camera
+from impact_aware.task import load_task
 from impact_aware_rigs.franka.graph import FrankaGraph
+from impact_aware_rigs.franka.world import CHANGES, TASK
 
 pytestmark = pytest.mark.dds
 
 
 @pytest.fixture
 def graph(ros_domain):
-    with FrankaGraph() as made:
+    with FrankaGraph(camera=Camera()) as made:
         yield made
 
 
@@ -27,6 +28,8 @@ def test_hit_and_push_reach_hold_and_a_guided_arm_does_it_again_without_a_restar
     assert ended(graph) == ""
     status = graph.arm.status()
     assert status.states_lost == 0 and status.errors == ()
+    goal = load_task(TASK, CHANGES).goal
+    assert np.hypot(*np.subtract(status.object_pose[:2], goal[:2])) < 0.02
     # Stamps of the states that the detector reads are the arm's.
     assert len(graph.link.impacts) >= 1
     stamp = graph.link.impacts[0].header.stamp

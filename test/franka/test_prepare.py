@@ -1,7 +1,5 @@
 """`impact-aware franka-prepare` on the simulated arm."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

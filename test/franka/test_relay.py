@@ -1,7 +1,5 @@
 """The node between the topics and the simulated arm: states, laws, a reflex by its name, recovery, the end."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

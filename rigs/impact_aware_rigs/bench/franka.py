@@ -1,4 +1,4 @@
-"""Hit-and-push on a simulated Franka over libfranka's protocol, in lockstep: goal, packets, impact time, `analyze`."""
+"""Hit-and-push of the whole graph on a simulated Franka, in lockstep: goal, packets, impact time, `analyze`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.experiments.episode_settings import Camera
 from impact_aware.franka.channel import FOLLOWING, Channel
 from impact_aware.franka.driver import DriverSettings
+from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
@@ -28,13 +29,17 @@ from impact_aware.resources import read_named
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import robots_of_task
-from impact_aware_rigs.franka.arm import missing_packages
+from impact_aware_rigs.franka.arm import ArmStatus, missing_packages
+from impact_aware_rigs.franka.world import CHANGES, ROBOT, TASK
 
 NEAR = 0.005
 """Analyzed impacts within this time of the first contact are of the hit, s."""
 
 LAW_EVERY, SETTLED = 4, 200
 """States per law, and first states in which a law is applied that are not counted."""
+
+DURATION, REST = 6.0, 0.3
+"""Longest duration of a push, and the object's rest after it, s."""
 
 PATIENCE = 300.0
 """For all states with laws, s of wall time."""
@@ -51,27 +56,38 @@ class BenchOptions(Options):
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the episodes, and `analyze` on the recording of each.
+    """Run the pushes, and `analyze` on the bag of each.
 
     Raises:
         InvalidInputError: The arm's packages are not installed.
     """
     if missing := missing_packages():
         raise InvalidInputError("environment", missing, "both packages")
-    from impact_aware_rigs.franka import episodes
-
-    rows = []
-    numbers = range(args.first, args.first + args.runs)
-    for number in tqdm(numbers, desc="episodes", unit="run", disable=not sys.stderr.isatty()):
-        found = episodes.run(number, camera=None if args.blind else Camera())
-        row: dict[str, Any] = {"number": number, "done": found.done, "stop": found.stop}
-        row["goal_error_mm"] = 1e3 * found.goal_error
-        row["impact_error_ms"] = 1e3 * found.impact_error
-        status = found.status
-        row |= {"states": status.states_sent, "lost": status.states_lost, "superseded": status.states_ahead}
-        row["success_rate"] = found.success
-        rows.append(row | (analysis(found) if found.done else {}))
+    numbers = tqdm(range(args.first, args.first + args.runs), desc="runs", unit="run", disable=not sys.stderr.isatty())
+    rows = [push(number, None if args.blind else Camera()) for number in numbers]
     return summary(rows) | {"law": law_times(args.laws), "runs": rows}
+
+
+def push(number: int, camera: Camera | None) -> dict[str, Any]:
+    """One run, in the world of its number, and what `analyze` makes of its bag."""
+    from impact_aware_rigs.franka.graph import FrankaGraph
+
+    with tempfile.TemporaryDirectory() as name:
+        bag = Path(name) / "bag"
+        with FrankaGraph(number, bag, camera) as graph:
+            ended = graph.until(lambda: graph.link.mode is Mode.HOLD or bool(graph.reason()), DURATION)
+            end = graph.arm.time + REST
+            graph.until(lambda: graph.arm.time >= end)
+            stop, status = graph.reason() if ended else f"no end within {DURATION:g} s", graph.arm.status()
+            impacts = [stamp_seconds(event) for event in graph.link.impacts]
+        done = not stop and bool(impacts and status.contact_times)
+        goal = np.hypot(*np.subtract(status.object_pose[:2], load_task(TASK, CHANGES).goal[:2]))
+        row = {"number": number, "done": done, "stop": stop, "goal_error_mm": 1e3 * float(goal)}
+        row |= {"states": status.states_sent, "lost": status.states_lost, "superseded": status.states_ahead}
+        if done:
+            row["impact_error_ms"] = 1e3 * (impacts[0] - status.contact_times[0])
+            row |= analysis(bag, status)
+        return row
 
 
 def law_times(states: int) -> dict[str, Any]:
@@ -109,43 +125,38 @@ def law_times(states: int) -> dict[str, Any]:
     return {"states": states, "applied_us": applied, "sent_us": sent}
 
 
-def analysis(found: Any) -> dict[str, float]:
+def analysis(bag: Path, status: ArmStatus) -> dict[str, float]:
     """Time of the impact that `analyze` finds nearest to the contact, and its prediction with two inertias.
 
     `prediction_error` is a share of the joint velocities' jump: with the profile's apparent motor inertia, and, as
     `prediction_error_known`, with that of the simulated joints.
     """
-    contact = found.status.contact_times[0] - found.begin
+    contact, task = status.contact_times[0], load_task(TASK, CHANGES)
+    x, y, z = make_field(task, robots_of_task(task)).arms[0].normal.tolist()
     result: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path = folder / "episode.npz"
-        np.savez(path, **found.recording)
-        for key, robot in (("", "fr3"), ("_known", str(_with_armature(folder, found.status.armature)))):
-            task = load_task("hit_and_push", found.changes)
-            field = make_field(task, robots_of_task(task))
-            x, y, z = field.arms[0].normal.tolist()
-            options = AnalysisOptions(
-                robot=robot, normal=(x, y, z), friction=task.object.friction_tool, object_mass=task.object.mass
-            )
-            impacts = [own for arm in analyze([path], options).arms for own in arm.impacts]
-            near = [own for own in impacts if abs(own.event.time - contact) < NEAR]
-            result[f"impacts{key}"] = len(impacts)
-            if not near:
-                continue
-            own = min(near, key=lambda own: abs(own.event.time - contact))
-            result[f"analyzed_error_ms{key}"] = 1e3 * (own.event.time - contact)
-            if own.estimate is not None and own.prediction is not None:
-                after = own.estimate.velocity_after
-                jump = after - own.estimate.velocity_before
-                error = own.prediction.velocity_after - after
-                result[f"prediction_error{key}"] = float(np.linalg.norm(error) / np.linalg.norm(jump))
+    for key, robot in (("", ROBOT), ("_known", str(_with_armature(bag.parent, status.armature)))):
+        options = AnalysisOptions(
+            robot=robot, topics=("/joint_states",), normal=(x, y, z), friction=task.object.friction_tool,
+            object_mass=task.object.mass,
+        )  # fmt: skip
+        impacts = [own for arm in analyze([bag], options).arms for own in arm.impacts]
+        near = [own for own in impacts if abs(own.event.time - contact) < NEAR]
+        result[f"impacts{key}"] = len(impacts)
+        if not near:
+            continue
+        own = min(near, key=lambda own: abs(own.event.time - contact))
+        result[f"analyzed_error_ms{key}"] = 1e3 * (own.event.time - contact)
+        if own.estimate is not None and own.prediction is not None:
+            after = own.estimate.velocity_after
+            jump = after - own.estimate.velocity_before
+            error = own.prediction.velocity_after - after
+            result[f"prediction_error{key}"] = float(np.linalg.norm(error) / np.linalg.norm(jump))
     return result
 
 
 def _with_armature(folder: Path, armature: tuple[float, ...]) -> Path:
     """The profile's file with another apparent motor inertia, kg m^2."""
-    content, source = read_named("robot", "robots", "fr3")
+    content, source = read_named("robot", "robots", ROBOT)
     content |= {"urdf": str(source.resolve().parent / content["urdf"]), "apparent_motor_inertia": list(armature)}
     content["apparent_motor_inertia_std"] = 0.0
     path = folder / "fr3_known.yaml"

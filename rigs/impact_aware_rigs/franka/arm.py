@@ -43,7 +43,6 @@ class ArmStatus:
         errors: Names of present errors.
         contact_times: Begins of contact between tool and object.
         object_pose: Position, m, and quaternion w, x, y, z in the base frame; empty without an object.
-        object_velocity: Linear, base frame, m/s, and angular, the object's axes, rad/s; empty without an object.
         q: (7,) True joint positions, rad.
         dq: (7,) True joint velocities, rad/s.
         armature: (7,) Apparent motor inertia of the joints, kg m^2.
@@ -63,7 +62,6 @@ class ArmStatus:
     errors: tuple[str, ...]
     contact_times: tuple[float, ...]
     object_pose: tuple[float, ...]
-    object_velocity: tuple[float, ...]
     q: tuple[float, ...]
     dq: tuple[float, ...]
     armature: tuple[float, ...]

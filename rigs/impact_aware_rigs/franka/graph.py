@@ -22,6 +22,7 @@ import numpy as np
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import Heartbeat, ImpactEvent, LocalLaw, StepDone
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -33,15 +34,19 @@ from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.middleware import choose_transport
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.control.command import Mode
+from impact_aware.experiments.episode import Sight
+from impact_aware.experiments.episode_settings import Camera
 from impact_aware.franka.prepare import preparation, prepare
+from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, seconds
 from impact_aware.nodes.lockstep import TOPIC as STEP_DONE
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import COMMAND_QOS, EVENT_QOS, HEARTBEAT_QOS, STEP_DONE_QOS, state_qos
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 from impact_aware_rigs.franka.arm import SimulatedFranka
-from impact_aware_rigs.franka.episodes import CHANGES, ROBOT, TASK, draw
 from impact_aware_rigs.franka.options import PERIOD
+from impact_aware_rigs.franka.world import CHANGES, ROBOT, TASK, draw
 from impact_aware_rigs.graph_run import GraphRun
 
 RATE = 0.25
@@ -59,12 +64,15 @@ ANSWERING = ("impact_detector", "jump_predictor", CONTROLLER)
 STATE_TIMEOUT = 2.0
 """Timeout of the controller, s of wall time: its usual 0.1 s at the rate of `FrankaGraph.alone`."""
 
+LOOK_EVERY = 10
+"""States between two requests for the object's pose."""
+
 ALONE = 0.05
 """Rate of an arm that waits for no node, seconds per second of wall time."""
 
 
 class Link(Node):
-    """Passes messages on between the relay and the rest of the graph, and keeps the arm in step.
+    """Passes messages on between the relay and the rest of the graph, sees the object, and keeps the arm in step.
 
     Attributes:
         silent: Whether nothing is passed on.
@@ -76,15 +84,16 @@ class Link(Node):
         reports: The last status of each node on `/diagnostics`.
     """
 
-    def __init__(self, arm: SimulatedFranka, context: rclpy.Context) -> None:
-        """Pass everything on."""
+    def __init__(self, arm: SimulatedFranka, context: rclpy.Context, sight: Sight | None = None) -> None:
+        """Pass everything on; what sees the object gives its poses."""
         super().__init__("link", context=context)
         self._arm, self._answered, self._shared = arm, dict[str, float](), threading.Lock()
         self.silent, self.free, self.time, self.mode = False, False, 0.0, Mode.IDLE
         self.change: Callable[[LocalLaw], LocalLaw] | None = None
         self.impacts: list[ImpactEvent] = []
         self.reports: dict[str, dict[str, str]] = {}
-        self.detail = ""
+        self._sight, self._states = sight, 0
+        self._poses = self.create_publisher(PoseStamped, "object_pose", 10) if sight else None
         # A heartbeat before the states that come after it.
         for kind, topic, qos, note in (
             (Heartbeat, "driver/heartbeat", HEARTBEAT_QOS, lambda raw: raw),
@@ -113,6 +122,16 @@ class Link(Node):
     def _note_state(self, raw: bytes) -> bytes:
         whole, rest = STAMP.unpack_from(raw, STAMP_OFFSET)
         self.time = whole + 1e-9 * rest
+        if self._sight is not None and self._poses is not None:
+            if self._states % LOOK_EVERY == 0:
+                self._pose = np.array(self._arm.object_pose)
+            self._states += 1
+            for time_seen, place in self._sight.see(self.time, self._pose[:3]):
+                seen = PoseStamped()
+                seen.header.frame_id, seen.header.stamp = CHANGES["frame"], stamp(time_seen)
+                write_vector(seen.pose.position, place)
+                write_quaternion(seen.pose.orientation, self._pose[[4, 5, 6, 3]])
+                self._poses.publish(seen)
         return raw
 
     def _note_law(self, raw: bytes) -> bytes:
@@ -144,9 +163,9 @@ class FrankaGraph:
         run: The processes.
     """
 
-    def __init__(self, number: int = 4, bag: Path | None = None) -> None:
-        """Take the world that `draw` makes for a number, and record everything to a new `bag`."""
-        self._bag = bag
+    def __init__(self, number: int = 4, bag: Path | None = None, camera: Camera | None = None) -> None:
+        """Take the world that `draw` makes for a number; record to a new `bag`, and see the object by a `camera`."""
+        self._bag, self._sight = bag, None if camera is None else Sight(camera, number)
         self._task, self._robot = load_task(TASK, CHANGES), RobotModel.from_profile(ROBOT)
         posture = tuple(start_posture(self._task.arms[0], self._robot).tolist())
         self.arm = SimulatedFranka(rate=RATE, posture=posture, truth=draw(number), changes=CHANGES)
@@ -164,7 +183,7 @@ class FrankaGraph:
             context = rclpy.Context()
             rclpy.init(context=context, domain_id=self.run.domain)
             self._stack.callback(context.try_shutdown)
-            self.link = Link(arm, context)
+            self.link = Link(arm, context, self._sight)
             self._spinner = SingleThreadedExecutor(context=context)
             self._spinner.add_node(self.link)
             threading.Thread(target=self._spinner.spin, daemon=True).start()

@@ -94,7 +94,6 @@ class OwnedServer(StrictServer):
             "errors": tuple(self.errors),
             "contact_times": tuple(PERIOD * contact for contact in self.scene.contacts),
             "object_pose": self.scene.object_pose,
-            "object_velocity": self.scene.object_velocity,
             "q": tuple(self.scene.q.tolist()),
             "dq": tuple(self.scene.dq.tolist()),
             "armature": self.scene.armature,

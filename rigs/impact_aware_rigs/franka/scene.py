@@ -177,11 +177,6 @@ class ArmScene(MujocoSimulator):
         return tuple(self.data.joint("object").qpos.tolist()) if self._pair else ()
 
     @property
-    def object_velocity(self) -> tuple[float, ...]:
-        """Linear, base frame, m/s, and angular velocity, the object's axes, rad/s; empty without an object."""
-        return tuple(self.data.joint("object").qvel.tolist()) if self._pair else ()
-
-    @property
     def still(self) -> bool:
         """Whether nothing moves."""
         return not np.any(np.abs(self.data.qvel) > 1e-4)
