@@ -1,7 +1,5 @@
 """Every example and the notebook run as they are, and print what physics says."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

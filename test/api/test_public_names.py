@@ -1,7 +1,5 @@
 """The public interface `import impact_aware as ia`: its names, what each says of itself, and what it imports."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """Joint states by NumPy views: what the library's deserialiser gives, for whatever messages come."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The node graph as data: who is in it, what they are told, and how a process of its own is told the same."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

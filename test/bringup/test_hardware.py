@@ -1,7 +1,5 @@
 """Drivers of arms as data: what ships agrees with the profiles and controllers, and a malformed one is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

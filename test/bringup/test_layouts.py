@@ -1,7 +1,5 @@
 """Layouts for Foxglove and PlotJuggler: each topic comes from the nodes, each field is one of its message."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

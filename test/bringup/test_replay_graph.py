@@ -1,7 +1,5 @@
 """What a replay plays, and who listens, from what is in the recording."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Priorities: the user's, or the default where it is permitted, for the nodes of the loop alone."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line as tests use it: its status and streams, and the one line of a refusal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`impact-aware analyze` as a user meets it: what it prints, what it writes, what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

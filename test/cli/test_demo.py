@@ -1,7 +1,5 @@
 """What the demo says of a recording that can't be summed up: it did not happen, or it was not recorded."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

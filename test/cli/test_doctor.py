@@ -1,7 +1,5 @@
 """What stands in the way of a control loop, on machines made of files."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """The `impact-aware` command: which subcommand runs, what it is given, and how errors end."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import io

@@ -1,7 +1,5 @@
 """`impact-aware render`: a picture of a recording at one time, and one clear line for what can't be drawn."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """An arm that is held: by how much it sinks, and what it does when it was moved meanwhile."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from held_arm import HOLDERS, HeldArm

@@ -1,7 +1,5 @@
 """The safe mode brings an arm to rest and keeps it there, whatever its model does not know."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

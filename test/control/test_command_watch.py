@@ -1,7 +1,5 @@
 """When the commands of an arm are no longer to be trusted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What goes on to a driver while torques come, and when they don't."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """An intended impact is refused when it is too much for the arm, by the number that is wrong."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

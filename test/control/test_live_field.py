@@ -1,7 +1,5 @@
 """What moves the reference field, and what does not: decided without ROS, also for bases that are rotated."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

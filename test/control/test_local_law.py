@@ -1,7 +1,5 @@
 """The local law: the controller's torque and its derivatives, and who applies it between two messages."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

@@ -1,7 +1,5 @@
 """Two palms that hold nothing stop before they meet."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

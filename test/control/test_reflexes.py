@@ -1,7 +1,5 @@
 """Which reflexes of a Franka a hit would trip, by hand; one that would is refused with the speed that would not."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

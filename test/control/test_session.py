@@ -1,7 +1,5 @@
 """The session: which states are used, what is sent for them, what starts, stops and ends it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Torques measured at rest against gravity by the model: what fits passes, and a slip is named."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

@@ -1,7 +1,5 @@
 """Velocities on both sides of an impact from one model: hand-made motions whose velocities are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import quad

@@ -1,7 +1,5 @@
 """What torques behind the gears leave of a motion: nothing without a contact, its impulses and forces with one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -1,7 +1,5 @@
 """What joints may do around an instant: each part's course against its equation of motion."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp

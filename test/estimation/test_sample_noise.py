@@ -1,7 +1,5 @@
 """Single wrong values among recorded ones: mended where they are alone, left where they may be true."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

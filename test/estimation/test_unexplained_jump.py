@@ -1,7 +1,5 @@
 """Jumps that measured torques do not explain: on motions whose torques are those of inverse dynamics, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from driven_motion import BRAKE, HIT, TIMES, jump_of, recorded

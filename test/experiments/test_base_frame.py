@@ -5,8 +5,6 @@ All that is computed in base axes, gravity, Jacobians, normals, the object's pla
 becomes other numbers, and the run must come out the same: what tilting world, gravity and table together would show.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whoever predicts or draws takes the shape of the object, and not the box about it."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 

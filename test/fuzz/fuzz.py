@@ -3,8 +3,6 @@
 An input that fails is kept in build/fuzz/TARGET; once mended, it goes to test/fuzz/kept/TARGET for `make test` to try.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

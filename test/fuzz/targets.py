@@ -1,7 +1,5 @@
 """What a stranger can send, each as a function of bytes: it returns or raises an error of the project in one line."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is configured reaches the prediction; what a call replaces, replaces it for that call only."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A bag of the suite's nodes reaches a Transient Local reader that comes after a player has published it."""
 
-from __future__ import annotations
-
 import importlib.util
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 What is started for choices of drivers and switches is held by `started.txt`.
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ Run in a sourced workspace: `python -m pytest -v test/launch/test_real_launch.py
 finds no arm and ends with one line; `make test-franka` runs it beside a simulated one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

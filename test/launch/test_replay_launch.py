@@ -1,7 +1,5 @@
 """The replay launch file: nodes, then the player, then the end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The RViz views show topics that the graph publishes, with a quality of service that its nodes offer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

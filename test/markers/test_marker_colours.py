@@ -1,7 +1,5 @@
 """Colours of the scene, computed: told apart with every kind of sight, and words that can be read on RViz's ground."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 

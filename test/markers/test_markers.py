@@ -1,7 +1,5 @@
 """What the scene shows of a prediction by the library, beyond the hand-made one of `test_hand_made_scene.py`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

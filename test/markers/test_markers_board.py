@@ -1,7 +1,5 @@
 """The board: nothing is left over in a viewer, and whoever comes late sees everything."""
 
-from __future__ import annotations
-
 from impact_aware.markers import Marker, MarkerBoard
 from impact_aware.markers.marker import Sheet
 

@@ -1,7 +1,5 @@
 """What is drawn many times a second takes no memory for good."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

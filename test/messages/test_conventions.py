@@ -1,7 +1,5 @@
 """The conventions of msg/README.md against the definitions."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The object among the detections of a perception (vision_msgs/msg/Detection3DArray)."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ImpactEvent to and from the message: every field, whatever the kind."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """ImpactPrediction to and from ROS' classes and a recording's, with numbers that no two fields share."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

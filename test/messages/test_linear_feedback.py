@@ -1,7 +1,5 @@
 """A law as ros2_control's linear_feedback_controller reads it, with messages of the same fields."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

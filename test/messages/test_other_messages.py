@@ -1,7 +1,5 @@
 """Markers, controller states, geometry and stamps as messages."""
 
-from __future__ import annotations
-
 import struct
 from types import SimpleNamespace
 

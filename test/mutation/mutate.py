@@ -7,8 +7,6 @@ In `results/mutation` are left: a table, and per room its survivors as differenc
 `cr-html` turns into a page.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import os

@@ -1,7 +1,5 @@
 """Mutations that cosmic-ray does not bring: the mistakes of arithmetic code with frames, columns and summaries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cosmic_ray.operators.operator import Operator

@@ -1,7 +1,5 @@
 """The mutations of our own: what each writes, and where none is possible."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

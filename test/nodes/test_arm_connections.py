@@ -1,7 +1,5 @@
 """What a controller finds out about its arms' topics before it moves anything."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

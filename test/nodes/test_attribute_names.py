@@ -1,7 +1,5 @@
 """No node overwrites an attribute of rclpy: one that did would die when a client asks for its parameters."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The recorder takes what it can: a topic of a type that this machine lacks must not end a recording."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

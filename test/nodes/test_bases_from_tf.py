@@ -1,7 +1,5 @@
 """Bases that TF knows: looked up once by `reference_field`, and then those of every node, by the task it publishes."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

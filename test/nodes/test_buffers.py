@@ -1,7 +1,5 @@
 """What comes while a process does not get the processor waits for it in the buffers of its sockets."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

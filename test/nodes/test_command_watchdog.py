@@ -1,7 +1,5 @@
 """The watchdog of the commands: when it stops the arms, through which services, and what its heartbeat does."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A graph started in any order: nothing moves before all nodes found each other, and its topics are those known."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

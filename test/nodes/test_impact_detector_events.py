@@ -1,7 +1,5 @@
 """What stands in the detector's events, and which predictions it compares with."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The node behind RViz: it keeps the latest, draws a few times a second, leaves nothing over, and sends the TF."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

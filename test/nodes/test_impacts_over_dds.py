@@ -1,7 +1,5 @@
 """Detector and predictor as nodes, over DDS: joint states of a simulated impact in, everything about the impact out."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

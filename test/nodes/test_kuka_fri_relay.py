@@ -1,7 +1,5 @@
 """`kuka_fri_relay` between controller and driver, and how the watchdog stops an arm behind it."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Laws between the nodes: as messages, from the controller of two arms, and applied by the simulated plant."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Duration

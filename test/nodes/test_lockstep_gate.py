@@ -1,7 +1,5 @@
 """A simulator in lockstep learns that a participant is dead, on every middleware, and of nothing else."""
 
-from __future__ import annotations
-
 import signal
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """An object that moves, through the nodes: its velocity reaches the field and the prediction, or why not is said."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

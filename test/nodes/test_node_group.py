@@ -1,7 +1,5 @@
 """Several nodes in one process: each as it is alone, and one that fails takes all of them with it."""
 
-from __future__ import annotations
-
 import signal
 import time
 

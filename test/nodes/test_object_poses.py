@@ -1,7 +1,5 @@
 """The object's pose in any frame, best effort, through each node that follows it."""
 
-from __future__ import annotations
-
 import math
 import time
 from types import SimpleNamespace

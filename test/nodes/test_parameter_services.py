@@ -1,7 +1,5 @@
 """The parameters of each node through rclpy's services, asked as `ros2 param dump` asks."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

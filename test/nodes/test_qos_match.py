@@ -1,7 +1,5 @@
 """What does not match is found before it is silence: each policy, types, and the ends of real topics."""
 
-from __future__ import annotations
-
 import itertools
 import time
 

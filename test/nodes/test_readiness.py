@@ -1,7 +1,5 @@
 """Each node reports whom it has found on its topics, and whoever begins a motion waits until all reports agree."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """One field for two arms: which topics of which arm reach it; what it makes of them is in test_live_field.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from geometry_msgs.msg import Point, PoseStamped

@@ -1,7 +1,5 @@
 """Recorded joint states through the live detector, over DDS: its impacts are those found offline, to the sample."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

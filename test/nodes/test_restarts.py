@@ -1,7 +1,5 @@
 """Nodes killed in mid-motion and started anew, and a robot whose clock begins anew: real nodes over DDS."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,7 +1,5 @@
 """A process whose nodes nobody waits for sleeps while messages come, once it has done what there was to do."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The controller as a lifecycle node: only active it commands, and no client, error or end leaves the arm alone."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 

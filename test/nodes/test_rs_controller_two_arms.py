@@ -1,7 +1,5 @@
 """Two arms in one controller: torques to each, and what becomes of both when one falls silent."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 

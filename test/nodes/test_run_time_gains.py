@@ -1,7 +1,5 @@
 """Gains of `rs_controller` that are set while it runs."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """When the simulator in lockstep goes on: after everybody's answer and a command for every arm, and not before."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import StepDone

@@ -1,7 +1,5 @@
 """What the plant publishes: each arm's own joints, the object where it is, every stamp from the configured start."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Reports of the nodes that watch an arm: its source is dead, repeats itself, has no stamps, or shares its topic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time

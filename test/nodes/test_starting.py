@@ -1,7 +1,5 @@
 """Starting in any order, twice, in another domain, without a description: real nodes over DDS, one clear line each."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,7 +1,5 @@
 """A task that changes, changes for the field and the predictor alike; predictions for the one before are refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -1,7 +1,5 @@
 """A node's frames: listened to when they are first needed, and with the poses that tf2 has."""
 
-from __future__ import annotations
-
 import math
 import time
 

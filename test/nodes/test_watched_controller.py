@@ -1,7 +1,5 @@
 """What `rs_controller` makes of its watchdog, and what it tells it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

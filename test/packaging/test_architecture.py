@@ -1,7 +1,5 @@
 """docs/architecture.md against the source: rooms, arrows between them, and the rules of the house."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

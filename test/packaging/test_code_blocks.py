@@ -1,7 +1,5 @@
 """Every block of code in the documentation: run, or parsed by the command's own parser and left for a stated reason."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

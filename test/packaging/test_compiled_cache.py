@@ -1,7 +1,5 @@
 """Where the translated functions are kept, until when, and what a damaged or foreign file there does."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """Whatever the documentation names exists: pages, headings, files, modules, commands, make targets, constants."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import re

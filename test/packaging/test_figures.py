@@ -1,7 +1,5 @@
 """Measured figures: pages show what docs/figures has, and `make figures` knows what is older than the code."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Whatever the launch files and the hardware page name is installed with the package."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

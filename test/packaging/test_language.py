@@ -1,7 +1,5 @@
 """The pages are short and plain: their words together, the length of their sentences, and words that only we use."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import io

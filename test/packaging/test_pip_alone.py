@@ -1,7 +1,5 @@
 """`pip install .` without ROS: the wheel, in a bare environment that has what setup.py requires and nothing else."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import os

@@ -1,7 +1,5 @@
 """`make setup`: commands at the same time, what fails, and pip where uv can't install."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The clone inside somebody's colcon workspace, beside their packages."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`pip install .` without ROS on other versions of Python, where an interpreter is there: `make test-pythons`."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What a recording tells besides the joints: live predictions and TF frames."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

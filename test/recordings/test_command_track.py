@@ -1,7 +1,5 @@
 """Recorded commands, and where they step: hand-made courses in tables and bags whose clocks differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

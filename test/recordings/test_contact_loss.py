@@ -1,7 +1,5 @@
 """Contacts that are lost: a hand-made motion of a real arm that turns back after its impact."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

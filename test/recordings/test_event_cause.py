@@ -1,7 +1,5 @@
 """Causes of finds: hand-made candidates with one likelier explanation each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recordings with known impacts, as sensors and middleware spoil them: every one found, estimated and predicted."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Jumps of both sides and the detectors that detect them: a hand-made motion with one jump, at 100 Hz."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Faults of recorded streams are counted, named and mended before anything is analyzed; made from seeds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

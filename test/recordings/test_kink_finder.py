@@ -1,7 +1,5 @@
 """Jumps of the velocity found from both sides: hand-made motions with a jump, a brake or an oscillation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A second hit amid the ringing of the first: what measured torques tell, and what bad ones must not do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

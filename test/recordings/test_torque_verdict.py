@@ -1,7 +1,5 @@
 """Contacts that joints hardly show, and jumps that torques explain, in what the finder makes of a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

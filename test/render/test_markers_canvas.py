@@ -1,7 +1,5 @@
 """The software renderer behind the pictures: what is nearer is in front, and what is drawn has its true place."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Text can be read and colours told apart, with every kind of sight: computed, as WCAG 2.1 AA and CIELAB have it."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

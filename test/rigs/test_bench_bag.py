@@ -1,7 +1,5 @@
 """`impact-aware bench bag` on a small recording: what it makes is what it measures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of a trial: limits of torque and of its rate, the time to rest, and a held object."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Outcome of a run of real nodes with a fault, from reports written by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

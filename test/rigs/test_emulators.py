@@ -3,8 +3,6 @@
 Lines are those of controller_manager.cpp of ros2_control 6.8.0 and of lbr_fri_ros2_stack 2.1.2.
 """
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Faults in process: the trials check what they must, and the controller takes a sample of them well."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

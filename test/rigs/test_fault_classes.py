@@ -1,7 +1,5 @@
 """Which reasons of the safe mode are right for a fault, by its severity, duration and the arms that have it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Figures of many fault trials, and the table made of them, on results written by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dead and stalled nodes over DDS: the node that keeps the plant in step without them, the graph, and runs of it."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

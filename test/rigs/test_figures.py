@@ -1,7 +1,5 @@
 """Percentiles and repeated calls."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

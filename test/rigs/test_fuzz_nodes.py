@@ -1,7 +1,5 @@
 """Random messages through the callbacks of every node: nothing raises, nothing grows, and what is wrong is counted."""
 
-from __future__ import annotations
-
 import json
 import os
 

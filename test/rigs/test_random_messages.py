@@ -1,7 +1,5 @@
 """Random field values and spoilt messages, with messages that are none of ROS."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 

@@ -1,7 +1,5 @@
 """Each fault does to a message what its name says, and the same again for the same seed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

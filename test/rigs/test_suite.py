@@ -1,7 +1,5 @@
 """The emulated nodes around the control session: states, late predictions, a dead detector, the watchdog."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from types import SimpleNamespace

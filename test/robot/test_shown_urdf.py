@@ -1,7 +1,5 @@
 """The robot that RViz is given: no link without a transform, no mesh without a place, and the tool that touches."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from urllib.parse import unquote, urlparse

@@ -1,7 +1,5 @@
 """Poses between frames over time: hand-made trees with known answers, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

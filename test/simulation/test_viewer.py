@@ -1,7 +1,5 @@
 """The window of the plant: refused where there is no screen; with one it shows the plant and never moves it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ Quality of service by the rule of rosbag2_storage, `Rosbag2QoS::adapt_offer_to_r
 with the default history where all publishers of a topic had the same, else the default profile.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Writes one line per run, and the output of those that failed; exits with 1 if any did.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """Rows of campaigns made by hand, and what is reported of them, as kept in `test/experiments/campaign.txt`."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

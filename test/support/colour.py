@@ -1,7 +1,5 @@
 """What a colour looks like to others: WCAG's contrast, and distances as people with a colour deficiency see them."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """`rs_controller` without DDS partners: states, events and heartbeats go in, commands are kept."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A motion of a Panda whose torques are those of inverse dynamics: a contact that a drive takes back, and a brake."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 from scipy.interpolate import CubicSpline

@@ -1,7 +1,5 @@
 """Graphs of nodes as text, as they are kept in `test/bringup/graphs.txt`; see `looked_at.py`."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

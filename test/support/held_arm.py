@@ -1,7 +1,5 @@
 """An arm by its equations of motion, with a load that its controller does not know, in the hands of a holder."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Comparison of a text with the one that is kept in a file since somebody last looked at it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a launch file would start, by the real `launch` where it is installed and by a stand-in elsewhere."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator

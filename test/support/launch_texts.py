@@ -1,7 +1,5 @@
 """What the launch files start, as it is kept in `test/launch/started.txt`; see `looked_at.py`."""
 
-from __future__ import annotations
-
 import functools
 import json
 from unittest import mock

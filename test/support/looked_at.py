@@ -7,8 +7,6 @@ go unseen. `PYTHONPATH=test/support python test/support/looked_at.py` writes the
 committed.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from dataclasses import replace

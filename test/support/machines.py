@@ -1,7 +1,5 @@
 """Machines made of files for `impact-aware doctor`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from impact_aware.bringup.host_check import Finding, look_at_host

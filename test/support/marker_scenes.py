@@ -1,7 +1,5 @@
 """Scenes of markers on hand-made data, as they are kept in `test/markers/scenes.txt`; see `looked_at.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Callbacks are called as its executor would call them, one after the other, so that nothing waits for anything.
 """
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

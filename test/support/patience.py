@@ -1,7 +1,5 @@
 """Time limits that end what hangs, and that a busy machine does not reach."""
 
-from __future__ import annotations
-
 import os
 
 LONGEST = 1200.0

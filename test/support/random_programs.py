@@ -1,7 +1,5 @@
 """Random programs such as the controller's, and what proves their minimum without our solver."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

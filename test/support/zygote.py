@@ -5,8 +5,6 @@ the same in a forked process: its own signals, standard streams, environment, DD
 Tests of the start itself, and a whole demo, start Python as a user does.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import ctypes

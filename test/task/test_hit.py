@@ -1,7 +1,5 @@
 """The hit of a box that stands askew, against figures worked out by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The orientation that is made of many, each with its noise and in one of the ways in which a box looks the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -1,7 +1,5 @@
 """Which poses of an object are followed, and when a motion may begin by them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tasks with cylinders and hulls: files, what is refused, and the field that follows, against hand-made figures."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
