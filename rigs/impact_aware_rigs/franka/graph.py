@@ -64,6 +64,9 @@ ANSWERING = ("impact_detector", "jump_predictor", CONTROLLER)
 STATE_TIMEOUT = 2.0
 """Timeout of the controller, s of wall time: its usual 0.1 s at the rate of `FrankaGraph.alone`."""
 
+STIFFNESS = 3.2e5
+"""Of the stiffest pad that `draw` makes, for which the arm is prepared, N/m: 1.28 kg over the square of 2 ms."""
+
 LOOK_EVERY = 10
 """States between two requests for the object's pose."""
 
@@ -178,7 +181,7 @@ class FrankaGraph:
             self.run = self._stack.enter_context(GraphRun())
             task = self.run.folder / "task.yaml"
             task.write_text(yaml.safe_dump(_task_file()), encoding="utf-8")
-            prepare(preparation(str(task), ROBOT), arm.address, "ignore")
+            prepare(preparation(str(task), ROBOT, stiffness=STIFFNESS), arm.address, "ignore")
             choose_transport(os.environ)
             context = rclpy.Context()
             rclpy.init(context=context, domain_id=self.run.domain)
