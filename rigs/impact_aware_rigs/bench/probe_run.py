@@ -41,7 +41,7 @@ def run_probe(
     """Start the nodes and the probe, wait until the probe ends, and end everything.
 
     Args:
-        probe: The node `latency_probe` or `service_probe`, which prints JSON lines and ends by itself.
+        probe: The node `latency_probe`, which prints JSON lines and ends by itself.
         nodes: What answers it.
         duration: How long the probe measures, s.
 
