@@ -189,7 +189,10 @@ class FrankaGraph:
             self.link = Link(arm, context, self._sight)
             self._spinner = SingleThreadedExecutor(context=context)
             self._spinner.add_node(self.link)
-            threading.Thread(target=self._spinner.spin, daemon=True).start()
+            spinning = threading.Thread(target=self._spinner.spin, daemon=True)
+            spinning.start()
+            # No message is passed on by a context that has ended.
+            self._stack.callback(spinning.join, 5.0)
             self._stack.callback(self._spinner.shutdown, 5.0)
             self._services_called = {
                 name: self.link.create_client(Trigger, name)
