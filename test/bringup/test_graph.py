@@ -2,12 +2,9 @@
 
 import copy
 import json
-import math
 import re
 from pathlib import Path
 
-import numpy as np
-import pinocchio as pin
 import pytest
 import yaml
 from graph_texts import KEPT, graphs_text
@@ -17,7 +14,7 @@ from kept_texts import assert_same
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, select_nodes, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec, in_one_process, node_of_word, node_word
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError
 
 ROOT = Path(__file__).resolve().parents[2]
 WATCHING = SingleArmOptions(simulation=False, control=False, markers=False)
@@ -29,10 +26,6 @@ def names(graph: tuple[NodeSpec, ...]) -> list[str]:
     return [spec.name for spec in graph]
 
 
-def by_name(options: SingleArmOptions) -> dict[str, NodeSpec]:
-    return {spec.name: spec for spec in single_arm_graph(options)}
-
-
 def test_every_executable_is_a_node_of_the_package() -> None:
     for spec in single_arm_graph(SingleArmOptions()):
         assert (ROOT / "impact_aware" / "nodes" / f"{spec.executable}.py").is_file()
@@ -41,13 +34,6 @@ def test_every_executable_is_a_node_of_the_package() -> None:
 
 def test_every_graph_is_as_it_was_when_somebody_last_looked_at_it() -> None:
     assert_same(graphs_text(), KEPT)
-
-
-def test_an_own_file_of_parameters_takes_the_place_of_the_package_s(tmp_path: Path) -> None:
-    mine = tmp_path / "mine.yaml"
-    mine.touch()
-    for spec in single_arm_graph(SingleArmOptions(parameter_file=str(mine))):
-        assert spec.parameter_files == (mine,)
 
 
 def test_no_name_is_absolute() -> None:
@@ -65,32 +51,6 @@ def test_hardware_never_waits_for_anybody() -> None:
         assert not {"state_timeout", "state_age_limit"} & set(spec.parameters)
 
 
-def by_full_name(options: DualArmOptions) -> dict[str, NodeSpec]:
-    return {spec.full_name: spec for spec in dual_arm_graph(options)}
-
-
-@pytest.mark.parametrize("yaw", [0.5 * math.pi, math.pi])
-def test_a_rotated_base_rotates_what_its_arm_is_given(tmp_path: Path, yaw: float) -> None:
-    content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
-    content["arms"][0]["base_yaw"] = yaw
-    task = tmp_path / "turned.yaml"
-    task.write_text(yaml.safe_dump(content))
-    told = by_full_name(DualArmOptions(task=str(task)))["left/jump_predictor"].parameters
-    c, s = round(math.cos(yaw)), round(math.sin(yaw))
-    assert told["normal"] == [float(s), float(c), 0.0]
-    assert told["object_position"] == pytest.approx([0.55 * c - 0.35 * s, -0.55 * s - 0.35 * c, 0.4])
-    assert told["object_half_extents"] == content["object"]["half_extents"]
-    axes = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
-    np.testing.assert_allclose(pin.rpy.rpyToMatrix(*told["object_rpy"]), axes, atol=1e-11)
-
-
-def test_a_task_for_another_number_of_arms_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="task: got dual_arm_grab, expected a task for one arm, not for 2"):
-        single_arm_graph(SingleArmOptions(task="dual_arm_grab"))
-    with pytest.raises(InvalidInputError, match="task: got hit_and_push, expected a task for several arms"):
-        dual_arm_graph(DualArmOptions(task="hit_and_push"))
-
-
 def test_two_arms_in_one_place_are_refused(tmp_path: Path) -> None:
     content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
     first, second = content["arms"]
@@ -105,37 +65,11 @@ def test_two_arms_in_one_place_are_refused(tmp_path: Path) -> None:
         dual_arm_graph(DualArmOptions(task=str(file)))
 
 
-def test_unknown_robot_and_task_are_refused_before_anything_starts() -> None:
-    with pytest.raises(UnknownNameError, match=r"robot: got 'pandaa', expected one of .*panda"):
-        single_arm_graph(SingleArmOptions(robot="pandaa"))
-    with pytest.raises(InvalidInputError, match="task: got 'juggle'"):
-        single_arm_graph(SingleArmOptions(task="juggle"))
-
-
-def test_a_parameter_file_that_does_not_exist_is_refused() -> None:
-    """Launch itself would warn and go on with default gains."""
-    with pytest.raises(InvalidInputError, match=r"parameter_file: got missing.yaml, expected an existing file"):
-        single_arm_graph(SingleArmOptions(parameter_file="missing.yaml"))
-
-
 def test_selected_nodes_keep_the_order_of_the_graph() -> None:
     graph = single_arm_graph(SingleArmOptions())
     assert names(select_nodes(graph, " sim_robot, impact_detector,")) == ["impact_detector", "sim_robot"]
     assert select_nodes(graph, "") == graph
     assert select_nodes(graph, " , ") == graph
-
-
-def test_one_arms_node_is_selected_by_its_full_name() -> None:
-    graph = dual_arm_graph(DualArmOptions())
-    selected = [spec.full_name for spec in select_nodes(graph, "impact_detector, left/jump_predictor")]
-    assert selected == ["left/impact_detector", "left/jump_predictor", "right/impact_detector"]
-
-
-def test_an_unknown_node_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(UnknownNameError) as refusal:
-        select_nodes(single_arm_graph(WATCHING), "impact_detector,rs_controller")
-    assert refusal.value.value == "'rs_controller'"
-    assert refusal.value.known == ("impact_detector", "jump_predictor")
 
 
 def overrides(words: list[str]) -> dict[str, str]:

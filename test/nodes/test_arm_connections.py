@@ -1,14 +1,13 @@
 """What a controller finds out about its arms' topics before it moves anything."""
 
-import time
 from functools import partial
 
 import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from node_harness import send
-from patience import patient
+from node_harness import introduced, send
+from patience import until
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -73,29 +72,15 @@ class Controller:
         for arm in ARMS:
             topic = f"/connections/{arm.topic('effort_controller/commands')}"
             self.driver.create_subscription(Float64MultiArray, topic, print, 1)
-            self.wait(topic, 2)
-
-    def wait(self, topic: str, ends: int) -> None:
-        """Until DDS has introduced so many publishers and subscriptions to the controller."""
-        deadline = time.monotonic() + patient(10.0)
-        while time.monotonic() < deadline:
-            found = self.node.get_publishers_info_by_topic(topic) + self.node.get_subscriptions_info_by_topic(topic)
-            # An end can be known before its node's name is.
-            named = all("UNKNOWN" not in end.node_name for end in found)
-            if len(found) >= ends and named and ("driver", "/") in self.node.get_node_names_and_namespaces():
-                return
-            time.sleep(0.01)
-        pytest.fail(f"DDS did not introduce {topic}")
+            introduced(self.node, topic, 1, 1)
 
     def close(self) -> None:
         """End; the next test's driver, of the same name, must not be taken for this one."""
         self.connections.close()
         self.driver.destroy_node()
         self.context.shutdown()
-        deadline = time.monotonic() + patient(10.0)
         topics = [f"/connections/{topic}" for topic in (*TOPICS, *COMMANDS)]
-        while any(map(self.heard_of, topics)) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: not any(map(self.heard_of, topics)))
         self.node.destroy_node()
 
     def heard_of(self, topic: str) -> bool:
@@ -154,22 +139,19 @@ def test_a_controller_with_another_order_of_joints_is_refused_by_both_orders(con
     own = SingleThreadedExecutor()
     own.add_node(controller.node)
 
-    def until(condition):
-        deadline = time.monotonic() + 20.0
-        while not condition() and time.monotonic() < deadline:
-            controller.connections.look()
-            executor.spin_once(timeout_sec=0.02)
-            own.spin_once(timeout_sec=0.02)
-            controller.receive()
-        return condition()
+    def serve():
+        controller.connections.look()
+        executor.spin_once(timeout_sec=0.02)
+        own.spin_once(timeout_sec=0.02)
+        controller.receive()
 
     said = "/connections/left/effort_controller has the joints panda_joint2, panda_joint1, panda_joint3"
-    assert until(lambda: controller.connections.refusal().startswith(said))
+    assert until(lambda: controller.connections.refusal().startswith(said), serve)
     assert "the order panda_joint1, panda_joint2" in controller.connections.refusal()
     # The other arm's controller is none of ros2_control's: not known, and said so.
     assert controller.connections.values()["joints_unread"] == "/connections/right/effort_controller"
     effort.set_parameters([Parameter("joints", value=names)])
-    assert until(lambda: controller.connections.refusal() == "")
+    assert until(lambda: controller.connections.refusal() == "", serve)
     effort.destroy_node()
 
 
@@ -184,18 +166,16 @@ def test_a_taker_of_commands_without_the_parameter_joints_is_not_waited_for(cont
     own = SingleThreadedExecutor()
     own.add_node(controller.node)
     asked = "/connections/left/effort_controller has not answered yet which joints it has"
-    deadline = time.monotonic() + patient(20.0)
-    while controller.connections.refusal() != asked and time.monotonic() < deadline:
-        own.spin_once(timeout_sec=0.02)
+
+    def serve(*executors):
+        for one in executors:
+            one.spin_once(timeout_sec=0.02)
         controller.receive()
+
+    assert until(lambda: controller.connections.refusal() == asked, lambda: serve(own))
     # Asked anew every ASK_PERIOD: it must not take that for a reason to wait, each time again.
-    said, deadline = [asked], time.monotonic() + patient(20.0)
-    while said[-1] == asked and time.monotonic() < deadline:
-        executor.spin_once(timeout_sec=0.02)
-        own.spin_once(timeout_sec=0.02)
-        controller.receive()
-        said.append(controller.connections.refusal())
-    assert said[-1] == ""
+    until(lambda: controller.connections.refusal() != asked, lambda: serve(executor, own))
+    assert controller.connections.refusal() == ""
     assert "/connections/left/effort_controller" in controller.connections.values()["joints_unread"]
     relay.destroy_node()
 
@@ -232,7 +212,7 @@ def test_a_node_of_the_graph_that_is_missing_is_a_reason_and_so_is_what_it_objec
 def test_states_that_can_not_be_received_are_a_reason(controller):
     controller.field()
     controller.driver.create_publisher(JointState, "/connections/left/joint_states", state_qos(reliable=False))
-    controller.wait("/connections/left/joint_states", 2)
+    introduced(controller.node, "/connections/left/joint_states", 1, 1)
     reason = (
         "/driver publishes /connections/left/joint_states, but no message passes: "
         "Best effort publisher and reliable subscription"
@@ -248,7 +228,7 @@ def test_a_driver_that_can_not_hear_commands_is_a_reason(controller):
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     topic = "/connections/left/effort_controller/commands"
     controller.driver.create_subscription(Float64MultiArray, topic, print, latched)
-    controller.wait(topic, 2)
+    introduced(controller.node, topic, 1, 1)
     controller.receive()
     assert controller.connections.refusal().startswith(f"/driver listens to {topic}, but no message passes: Volatile")
 

@@ -282,20 +282,6 @@ def parameters_of(graph, executable: str) -> list[dict]:
     return [spec.parameters for spec in graph if spec.executable == executable]
 
 
-def test_the_graph_tells_nobody_a_base_that_is_looked_up(task_file):
-    graph = dual_arm_graph(DualArmOptions(task=str(task_file), simulation=False, bases_from_tf=True))
-    for executable in ("impact_detector", "jump_predictor"):
-        for parameters in parameters_of(graph, executable):
-            assert parameters["base_from_task"]
-            assert not {"base", "base_rpy", "task_frame"} & parameters.keys()
-    (controller,) = parameters_of(graph, "rs_controller")
-    assert controller["bases_from_task"] and "bases" not in controller
-    (field,) = parameters_of(graph, "reference_field")
-    assert "bases_from_tf" not in field
-    with pytest.raises(InvalidInputError, match=r"arms\[left\].base_in_tf: got left_mount, expected base_position"):
-        dual_arm_graph(DualArmOptions(task=str(task_file)))
-
-
 def test_a_simulated_arm_stands_where_the_numbers_have_it(told_file):
     graph = dual_arm_graph(DualArmOptions(task=str(told_file)))
     (field,), (controller,) = (parameters_of(graph, name) for name in ("reference_field", "rs_controller"))

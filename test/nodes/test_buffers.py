@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import patient
+from patience import until
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -50,9 +50,7 @@ def test_a_reader_that_stands_still_loses_no_state_of_best_effort(ros_context):
     with subprocess.Popen([sys.executable, "-c", READER], stdout=subprocess.PIPE, text=True, env=os.environ) as reader:
         try:
             assert reader.stdout.readline() == "ready\n"
-            deadline = time.monotonic() + patient(20.0)
-            while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            until(publisher.get_subscription_count)
             # Both ends know each other a little later than one of them.
             time.sleep(0.5)
             reader.send_signal(signal.SIGSTOP)

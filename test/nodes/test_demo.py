@@ -11,7 +11,7 @@ from pathlib import Path
 import pinocchio as pin
 import pytest
 from drawn_robot import assert_drawn
-from patience import LONGEST, patient
+from patience import LONGEST, patient, until
 
 from impact_aware.bags.bag import Bag
 from impact_aware.cli.main import main
@@ -148,11 +148,8 @@ def test_nodes_end_with_a_parent_that_was_killed(tmp_path):
     children = child_processes(process.pid)
     process.kill()
     process.communicate(timeout=LONGEST)
-    deadline = time.monotonic() + patient(LIMIT)
-    while any(map(alive, children)) and time.monotonic() < deadline:
-        time.sleep(0.05)
     assert children
-    assert not any(map(alive, children))
+    assert until(lambda: not any(map(alive, children)), seconds=LIMIT)
 
 
 def wait_until_moving(out: Path, process: subprocess.Popen) -> None:

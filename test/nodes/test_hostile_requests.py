@@ -6,7 +6,7 @@ import time
 import pytest
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
 from node_harness import call
-from patience import patient
+from patience import until
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
@@ -139,9 +139,7 @@ def test_a_timer_that_fails_does_not_end_a_real_executor(node, supervision, spin
     node.create_timer(0.005, fail, clock=Clock(clock_type=ClockType.STEADY_TIME))
     executor = runtime.make_executor()
     executor.add_node(node)
-    deadline = time.monotonic() + patient(20.0)
-    while len(calls) < 3 and time.monotonic() < deadline:
-        spin(executor, [node], 0.05)
+    until(lambda: len(calls) >= 3, lambda: spin(executor, [node], 0.05))
     executor.remove_node(node)
     executor.shutdown()
     assert len(calls) >= 3 and supervision.failures.total() >= 3
@@ -169,9 +167,7 @@ def test_a_flood_leaves_nothing_to_do_for_a_node_that_rests(node):
     publisher = node.create_publisher(String, "flood", 10)
     executor = runtime.make_executor(rest=0.02)
     executor.add_node(node)
-    deadline = time.monotonic() + 20.0
-    while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
-        executor.spin_once(timeout_sec=0.01)
+    until(publisher.get_subscription_count, lambda: executor.spin_once(timeout_sec=0.01))
     for _ in range(20):
         executor.spin_once(timeout_sec=0.01)
     for number in range(3000):
@@ -206,16 +202,15 @@ def test_a_clock_below_zero_does_not_end_a_node(ros_context, supervision):
     executor = runtime.make_executor()
     executor.add_node(node)
     message = ClockMessage()
-    deadline = time.monotonic() + patient(20.0)
-    while not supervision.failures and time.monotonic() < deadline:
-        message.clock.sec = -5
+
+    def publish():
         publisher.publish(message)
         runtime.spin_once(executor, [node], 0.05)
+
+    message.clock.sec = -5
+    until(lambda: supervision.failures, publish)
     message.clock.sec = 7
-    while node.get_clock().now().nanoseconds != 7 * 10**9 and time.monotonic() < deadline:
-        publisher.publish(message)
-        runtime.spin_once(executor, [node], 0.05)
-    assert node.get_clock().now().nanoseconds == 7 * 10**9
+    assert until(lambda: node.get_clock().now().nanoseconds == 7 * 10**9, publish)
     executor.remove_node(node)
     executor.shutdown()
     node.destroy_node()
@@ -256,19 +251,19 @@ def test_a_timer_goes_on_while_the_clock_stands_still_and_after_it_was_set_back(
     executor.add_node(node)
     calls = []
     steady_timer(node, 0.01, lambda: calls.append(node.get_clock().now().nanoseconds))
-    deadline = time.monotonic() + patient(20.0)
-    while len(calls) < 3 and time.monotonic() < deadline:
-        runtime.spin_once(executor, [node], 0.05)
+    until(lambda: len(calls) >= 3, lambda: runtime.spin_once(executor, [node], 0.05))
     assert calls[:3] == [0, 0, 0]
     # rclpy#1490: as at each loop of a replay.
     publisher, message = node.create_publisher(ClockMessage, "/clock", 10), ClockMessage()
+
+    def publish():
+        publisher.publish(message)
+        runtime.spin_once(executor, [node], 0.05)
+
     for seconds in (100, 5):
         message.clock.sec = seconds
         count = len(calls)
-        while calls[count:].count(seconds * 10**9) < 3 and time.monotonic() < deadline:
-            publisher.publish(message)
-            runtime.spin_once(executor, [node], 0.05)
-        assert calls[count:].count(seconds * 10**9) >= 3
+        assert until(lambda: calls[count:].count(seconds * 10**9) >= 3, publish)  # noqa: B023 - called at once
     executor.remove_node(node)
     executor.shutdown()
     node.destroy_node()

@@ -1,11 +1,10 @@
 """Detector and predictor as nodes, over DDS: joint states of a simulated impact in, everything about the impact out."""
 
-import time
 
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
-from patience import patient
+from patience import until
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -52,10 +51,7 @@ def graph(make):
 
 
 def spin_until(executor, done, longest=LONGEST):
-    deadline = time.monotonic() + patient(longest)
-    while not done() and time.monotonic() < deadline:
-        executor.spin_once(timeout_sec=0.05)
-    return done()
+    return until(done, lambda: executor.spin_once(timeout_sec=0.05), longest)
 
 
 def test_an_impact_is_told_once_judged_estimated_and_declared_complete(graph):

@@ -3,11 +3,11 @@
 import time
 from types import SimpleNamespace
 
+import patience
 import pytest
 import rclpy
 from impact_aware_msgs.msg import Heartbeat, ImpactEvent
 from node_harness import send, tick
-from patience import patient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -30,11 +30,8 @@ def heard(ros_context):
     listener.destroy_node()
 
 
-def until(executor, condition, patience=20.0):
-    deadline = time.monotonic() + patient(patience)
-    while not condition() and time.monotonic() < deadline:
-        executor.spin_once(timeout_sec=0.02)
-    return condition()
+def until(executor, condition, seconds=20.0):
+    return patience.until(condition, lambda: executor.spin_once(timeout_sec=0.02), seconds)
 
 
 def test_a_node_says_that_it_lives_though_a_callback_takes_long_until_it_is_destroyed(heard):

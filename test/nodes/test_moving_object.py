@@ -1,6 +1,5 @@
 """An object that moves, through the nodes: its velocity reaches the field and the prediction, or why not is said."""
 
-import time
 
 import numpy as np
 import pytest
@@ -8,7 +7,7 @@ from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from node_harness import send
-from patience import patient
+from patience import until
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -85,28 +84,26 @@ def test_its_velocity_reaches_field_and_prediction_over_dds(ros_context):
         executor.add_node(node)
     count = 0
 
-    def until(done) -> bool:
+    def show() -> None:
         nonlocal count
-        deadline = time.monotonic() + patient(LONGEST)
-        while not done() and time.monotonic() < deadline:
-            poses.publish(seen(count))
-            count += 1
-            executor.spin_once(timeout_sec=0.005)
-        return done()
+        poses.publish(seen(count))
+        count += 1
+        executor.spin_once(timeout_sec=0.005)
 
     try:
-        assert until(lambda: bool(fields) and vector(fields[-1].object_velocity).any())
+        assert until(lambda: bool(fields) and vector(fields[-1].object_velocity).any(), show, LONGEST)
         np.testing.assert_allclose(vector(fields[-1].object_velocity), BELT, atol=1e-3)
         field = field_from_message(fields[-1])
         when = field.object_time
         np.testing.assert_allclose(field.object_position, PLACE + (when - 5.0) * BELT, atol=3e-3)
-        assert until(lambda: nodes[1].predictor.object_velocity.any())
+        assert until(lambda: nodes[1].predictor.object_velocity.any(), show, LONGEST)
         event = ImpactEvent(sequence=1, joint_names=ROBOT.joint_names, position=ROBOT.home)
         event.velocity_before = 0.1 * np.ones(7)
         event.header.stamp = event.stamp_detected = stamp(5.0 + 0.02 * count + 0.1)
         impacts.publish(event)
-        assert until(lambda: any(own.source == ImpactPrediction.SOURCE_AT_IMPACT for own in predictions))
-        told = next(own for own in predictions if own.source == ImpactPrediction.SOURCE_AT_IMPACT)
+        at_impact = ImpactPrediction.SOURCE_AT_IMPACT
+        assert until(lambda: any(own.source == at_impact for own in predictions), show, LONGEST)
+        told = next(own for own in predictions if own.source == at_impact)
         np.testing.assert_allclose(vector(told.object_twist_before.linear), BELT, atol=1e-3)
     finally:
         executor.shutdown()

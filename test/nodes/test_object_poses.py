@@ -1,7 +1,6 @@
 """The object's pose in any frame, best effort, through each node that follows it."""
 
 import math
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 import rclpy
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TransformStamped
 from node_harness import refused, send, tick
-from patience import patient
+from patience import until
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -219,22 +218,17 @@ def test_a_best_effort_mocap_is_received_and_no_motion_begins_while_it_is_bad(ma
     other.add_node(mocap)
     steps = iter(range(10_000))
 
-    def until(condition, step: float) -> bool:
+    def show(step: float) -> None:
         """Show the object at rest, or going to and fro within 4 cm, however long the other side takes to look."""
-        deadline = time.monotonic() + patient(20.0)
-        while not condition():
-            if time.monotonic() > deadline:
-                return False
-            count = next(steps)
-            place = PLACE + [0.0, step * (abs(count % 80 - 40) - 20), 0.0]
-            publisher.publish(seen(place, at=5.0 + 0.02 * count, frame="panda_link0"))
-            own.spin_once(timeout_sec=0.005)
-            other.spin_once(timeout_sec=0.005)
-        return True
+        count = next(steps)
+        place = PLACE + [0.0, step * (abs(count % 80 - 40) - 20), 0.0]
+        publisher.publish(seen(place, at=5.0 + 0.02 * count, frame="panda_link0"))
+        own.spin_once(timeout_sec=0.005)
+        other.spin_once(timeout_sec=0.005)
 
     try:
-        assert until(lambda: not readiness.refusal() and not readiness.objection(), 0.0)
-        assert until(lambda: "the object moves" in readiness.objection(), 0.001)
+        assert until(lambda: not readiness.refusal() and not readiness.objection(), lambda: show(0.0))
+        assert until(lambda: "the object moves" in readiness.objection(), lambda: show(0.001))
         assert readiness.refusal() == ""
     finally:
         own.shutdown()

@@ -1,11 +1,10 @@
 """What does not match is found before it is silence: each policy, types, and the ends of real topics."""
 
 import itertools
-import time
 
 import pytest
 import rclpy
-from patience import patient
+from node_harness import introduced
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -43,16 +42,7 @@ class Pair:
         self.own, self.other = Node("own"), Node("driver", namespace="robot", context=self.context)
 
     def wait(self, topic: str, publishers: int = 0, subscribers: int = 0) -> None:
-        deadline = time.monotonic() + patient(10.0)
-        while time.monotonic() < deadline:
-            ends = self.own.count_publishers(topic) >= publishers and self.own.count_subscribers(topic) >= subscribers
-            found = self.own.get_publishers_info_by_topic(topic) + self.own.get_subscriptions_info_by_topic(topic)
-            # An end can be known before its node's name is.
-            named = all("UNKNOWN" not in end.node_name for end in found)
-            if ends and named and ("driver", "/robot") in self.own.get_node_names_and_namespaces():
-                return
-            time.sleep(0.01)
-        pytest.fail(f"DDS did not introduce {topic}")
+        introduced(self.own, topic, publishers, subscribers, "/robot")
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
 """Each node reports whom it has found on its topics, and whoever begins a motion waits until all reports agree."""
 
-import time
 
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
-from patience import patient
+from patience import until
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -35,14 +34,8 @@ class Pair:
         self.executors[index].add_node(node)
         return node
 
-    def until(self, condition, patience: float = 10.0) -> bool:
-        deadline = time.monotonic() + patient(patience)
-        while not condition():
-            if time.monotonic() > deadline:
-                return False
-            for executor in self.executors:
-                executor.spin_once(timeout_sec=0.01)
-        return True
+    def until(self, condition, seconds: float = 10.0) -> bool:
+        return until(condition, lambda: [own.spin_once(timeout_sec=0.01) for own in self.executors], seconds)
 
     def close(self) -> None:
         for executor in self.executors:
@@ -154,7 +147,7 @@ def test_who_comes_late_still_hears_who_is_ready_and_nobody_looks_while_busy(pai
     late.create_subscription(DiagnosticStatus, TOPIC, heard.append, READINESS_QOS)
     assert pair.until(lambda: heard)
     assert [(own.name, own.level, own.message) for own in heard] == [("/alone", DiagnosticStatus.OK, "")]
-    assert not pair.until(lambda: len(heard) > 1, patience=0.5)
+    assert not pair.until(lambda: len(heard) > 1, seconds=0.5)
     # Who finds nothing new looks less often, but does look.
     alone.create_publisher(String, "words", 1)
     assert pair.until(lambda: len(heard) > 1)

@@ -48,10 +48,6 @@ def test_the_predictor_keeps_the_place_of_the_object_when_another_is_not_finite(
     assert node.refused() == {"object_pose not usable": 1} and node.status()[0] == WARN
 
 
-def test_the_predictor_waits_for_a_robot_in_so_many_words(harness):
-    assert harness(JumpPredictorNode, robot="").status()[:2] == (WARN, "waiting for robot_description")
-
-
 def test_a_detection_far_from_the_object_is_left_out_and_counted_without_a_warning(harness):
     node, task, robot = harness(ReferenceFieldNode), load_task("hit_and_push"), RobotModel.from_profile("panda")
     fields = node.sent("reference_field")

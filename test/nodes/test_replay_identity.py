@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 import rclpy
 from impact_aware_msgs.msg import ImpactEvent, StepDone
-from patience import LONGEST, patient
+from patience import LONGEST, until
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState
@@ -110,10 +109,8 @@ class Player:
             self.events.setdefault(event.sequence, event)
 
     def spin_until(self, condition, what: str) -> None:
-        deadline = time.monotonic() + patient(LIMIT)
-        while not condition():
-            assert time.monotonic() < deadline, f"waited {LIMIT:.0f} s for {what}"
-            rclpy.spin_once(self.node, timeout_sec=0.05)
+        came = until(condition, lambda: rclpy.spin_once(self.node, timeout_sec=0.05), LIMIT)
+        assert came, f"waited {LIMIT:.0f} s for {what}"
 
     def play(self, bag: Bag) -> int:
         """Publish all joint states; the number of them."""

@@ -92,12 +92,6 @@ def arm(request, ros_context, monkeypatch):
     node.destroy_node()
 
 
-def test_nothing_received_yet_is_a_warning_with_the_reason(arm):
-    level, sentence = arm.report
-    assert level == WARN
-    assert sentence.startswith("no joint_states yet: no node publishes it in ROS domain ")
-
-
 def test_a_source_that_died_is_reported_within_a_second_and_forgiven_at_once(arm):
     arm.show()
     assert arm.report[0] == OK

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import TransformStamped
+from patience import until
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
@@ -54,6 +55,19 @@ def refused(node: Node) -> dict[str, int]:
     """How often a node has refused something, by reason."""
     values = status(node)[2]
     return {key.removeprefix("refused: "): int(n) for key, n in values.items() if key.startswith("refused: ")}
+
+
+def introduced(node: Node, topic: str, publishers: int = 0, subscribers: int = 0, namespace: str = "/") -> None:
+    """Wait until DDS has introduced so many ends of a topic to a node, and the node `driver` by its name."""
+
+    def known() -> bool:
+        ends = node.get_publishers_info_by_topic(topic), node.get_subscriptions_info_by_topic(topic)
+        # An end can be known before its node's name is.
+        named = all("UNKNOWN" not in end.node_name for end in (*ends[0], *ends[1]))
+        enough = len(ends[0]) >= publishers and len(ends[1]) >= subscribers
+        return enough and named and ("driver", namespace) in node.get_node_names_and_namespaces()
+
+    assert until(known), f"DDS did not introduce {topic}"
 
 
 class Harness:
