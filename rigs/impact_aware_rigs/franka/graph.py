@@ -65,7 +65,7 @@ STATE_TIMEOUT = 2.0
 """Timeout of the controller, s of wall time: its usual 0.1 s at the rate of `FrankaGraph.alone`."""
 
 STIFFNESS = 3.2e5
-"""Of the stiffest pad that `draw` makes, for which the arm is prepared, N/m: 1.28 kg over the square of 2 ms."""
+"""Stiffness for which the arm is prepared, N/m: of the stiffest pad of `draw`, 1.28 kg over the square of 2 ms."""
 
 LOOK_EVERY = 10
 """States between two requests for the object's pose."""
