@@ -89,6 +89,10 @@ fuzz: enter  ## spoilt bags, tables, YAML, URDFs and requests, steered by covera
 licences: enter  ## list the licence of every pinned package that is installed
 	@$(enter) && python environment/licences.py $(ARGS)
 
+.PHONY: validate-engines
+validate-engines: enter  ## the maps against Drake (`pip install drake`; skipped without it) and pads that yield
+	@$(enter) && impact-aware validate engines --trials 100 $(ARGS)
+
 .PHONY: lint
 lint: enter  ## check style (ruff) and types (mypy)
 	@$(enter) || exit 1; failed=0; \

@@ -67,6 +67,8 @@ setup(
         "parquet": ["pyarrow"],
         "rerun": ["rerun-sdk>=0.41"],
         "simulation": ["mujoco>=3.2"],
+        # Another engine for `validate engines`, 60 MB.
+        "engines": ["drake>=1.51"],
         "franka": ["pylibfranka>=0.20,<0.22"],
         "test": ["hypothesis", "pytest"],
     },

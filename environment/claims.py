@@ -128,6 +128,16 @@ def _checks(result: Mapping[str, Any]) -> Rows:
     return rows
 
 
+def _engines(result: Mapping[str, Any]) -> Rows:
+    """Kinds of scenes, and what is reported of each, in the order of the checks."""
+    rows: dict[str, list[Any]] = {}
+    for check in result["checks"]:
+        if check["expected"] is None:
+            kind = check["quantity"].split(":")[0]
+            rows.setdefault(kind, [kind, check["paper"]]).append(f"{check['computed']:.3g}")
+    return list(rows.values())
+
+
 _FEW = 6
 _PIN = ("`pin.impulseDynamics` with its kinematics", "microseconds.pin_impulse_dynamics")
 _RAW = ("`rosbags`, raw", "raw_messages_per_second")
@@ -341,6 +351,16 @@ CLAIMS: dict[str, Claim] = {
         )
         for task in ("hit-and-push", "dual-arm-grab")
     },
+    "engines": Claim(
+        "validation",
+        "validate engines --trials 100",
+        _rooms("impact", "contact", "experiments"),
+        (
+            "scenes", "engine", "map, energy", "joints", "pads alike, energy", "joints",
+            "another law, energy", "joints", "half width, energy", "joints", "inside",
+        ),
+        _engines,
+    ),
     "validate": Claim(
         "validation",
         "validate",

@@ -95,6 +95,11 @@ VALIDATIONS: dict[str, Validation] = {
         "soft pads whose corners meet one after another: limits, laws, small time steps, MuJoCo",
         ("aim", "consistency"),
     ),
+    "engines": Validation(
+        "engines.engines",
+        "one contact, palms and corners against Drake, where it is installed, and pads that yield",
+        ("aim", "consistency"),
+    ),
     "coulomb": Validation(
         "coulomb_limit.coulomb",
         "exact Coulomb map against continuous contact; docs/friction.md",

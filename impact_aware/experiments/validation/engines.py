@@ -1,0 +1,202 @@
+"""One contact, palms and corners against contact laws that are not the map's: Drake, and pads that yield."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.contact.box import Box
+from impact_aware.contact.geometry import FreeObject
+from impact_aware.contact.shape import PlacedShape
+from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.models.yielding_pads import LAWS, hunt_crossley_damping, pads_impulse
+from impact_aware.experiments.validation.check import Check, Source, ValidationContext
+from impact_aware.experiments.validation.drake_reference import INSTALLED, STIFFNESS, drake_impact
+from impact_aware.experiments.validation.mujoco_reference import BASES, FACING, HALF_SIZES, MASS, PAD
+from impact_aware.impact.bodies import ArmState, BodyContact, JointProblem, joint_problem
+from impact_aware.impact.palm import palm_contacts, table_contacts
+from impact_aware.impact.simultaneous import predict_simultaneous
+from impact_aware.robot import RobotModel
+from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+
+KINDS = ("one contact", "palm", "palm, table", "corners, table", "two palms")
+"""Scenes in turn: a tip or a palm on a free box, a palm or some of its corners on a box on its table, two palms."""
+
+COLUMNS = tuple(
+    f"{what}, {norm}"
+    for what in ("the map", "pads alike", "another law", "half width")
+    for norm in ("energy", "joints")
+)
+"""Medians that are reported of each kind of scene, % of the jump."""
+
+_RATIO = 4.0  # stiffest pad of a scene over the softest one, at most
+_DRAWS, _INSIDE = 60, 0.95  # materials that an interval is made of, and the share of them inside
+_RIGID = 0.01  # share of a jump by which hard pads may differ from rigid contacts
+_LANDED = 0.05  # m/s, slowest approach of a scene's fastest contact
+_ASSUMPTION = (
+    "Pandas and a box of 2.20 kg, pads of 80 x 80 mm flat on it, 0.1-0.4 m/s with up to 0.05 m/s and 0.2 rad/s "
+    "besides; friction 0-0.9, restitution 0 (half of the scenes) or 0-0.9, the same everywhere; stiffness drawn for "
+    "each contact, up to 4 between two. Deviations by the kinetic energy of all bodies, or by the joints of the arms: "
+    "of the map and from the engine; of Hunt-Crossley pads alike and of pads with a set from Hunt-Crossley pads of the "
+    "drawn stiffness; half the width of the interval that holds 95 % of 60 materials, and scenes of the engine inside"
+)
+_MISSING = (
+    "" if INSTALLED else "; Drake is not installed (`pip install drake`): Hunt-Crossley pads of this package instead"
+)
+_ENGINE = "Drake" if INSTALLED else "pads"
+_AIM = Source(_ENGINE, "aim", _ASSUMPTION + _MISSING)
+_SAME = Source("pads", "consistency", "pads of one law: followed by this package, by Drake where it is installed")
+
+
+class Scene(NamedTuple):
+    """A drawn impact: its bodies, joined, stiffness (m,) of the contacts and their common coefficients."""
+
+    contacts: list[BodyContact]
+    arms: dict[str, ArmState]
+    objects: dict[str, FreeObject]
+    problem: JointProblem
+    stiffness: Array
+    friction: float
+    restitution: float
+
+    def pads(self, law: str, stiffness: Array) -> Array:
+        """Jump (k,) of all velocities with yielding pads."""
+        before, friction = self.problem.jacobian @ self.problem.velocity, np.full(len(self.contacts), self.friction)
+        impulse = pads_impulse(self.problem.delassus, before, friction, self.restitution, stiffness, law)
+        return np.asarray(self.problem.response @ impulse)
+
+    def drake(self) -> Array:
+        """Jump (k,) of all velocities in Drake, or with pads of its law where it is missing."""
+        if not INSTALLED:
+            return self.pads("Hunt-Crossley", self.stiffness)
+        approach = -float((self.problem.jacobian @ self.problem.velocity)[::3].min())
+        dissipation = hunt_crossley_damping(self.restitution) / approach
+        hardness = STIFFNESS * self.stiffness
+        return drake_impact(self.contacts, self.arms, self.objects, hardness, dissipation) - self.problem.velocity
+
+    def predicted(self) -> Array:
+        """Jump (k,) by the map."""
+        found = predict_simultaneous(self.contacts, arms=self.arms, objects=self.objects, search=False)
+        return np.concatenate(list(found.velocity_after.values())) - self.problem.velocity
+
+    def inertia(self) -> Array:
+        """Inertia (k, k) of all bodies."""
+        blocks = [arm.robot.mass_matrix(arm.q, "M+B_theta") for arm in self.arms.values()]
+        blocks += [np.linalg.inv(thing.inverse_inertia) for thing in self.objects.values()]
+        whole = np.zeros((len(self.problem.velocity),) * 2)
+        for block, columns in zip(blocks, self.problem.columns.values(), strict=True):
+            whole[columns, columns] = block
+        return whole
+
+
+def draw_scene(robot: RobotModel, generator: np.random.Generator, kind: str) -> Scene:
+    """A scene of one of `KINDS` whose fastest contact approaches."""
+    while True:
+        friction, restitution = generator.uniform(0.0, 0.9, 2) * [1.0, generator.integers(2)]
+        centre = np.array([generator.uniform(0.45, 0.6), 0.0, generator.uniform(0.35, 0.5)])
+        body = PlacedShape(Box(tuple(HALF_SIZES.tolist())), centre)
+        arms, contacts = {}, list[BodyContact]()
+        try:
+            for name in BASES if kind == "two palms" else [str(generator.choice(list(BASES)))]:
+                shift = generator.uniform(-0.03, 0.03, 2)
+                if kind == "corners, table":
+                    shift = 0.085 * generator.choice([-1.0, 1.0], 2) + shift / 2.0
+                own, arms[name] = _touch(robot, generator, name, body, shift)
+                contacts += [own[0].at(np.mean([c.point for c in own], axis=0))] if kind == "one contact" else own
+        except InvalidInputError:
+            continue
+        if kind.endswith("table"):
+            contacts += table_contacts("box", body, 0.0)
+        contacts = [replace(contact, friction=friction, restitution=restitution) for contact in contacts]
+        objects = {"box": body.free_object(MASS)}
+        problem = joint_problem(contacts, arms=arms, objects=objects)
+        if (problem.jacobian @ problem.velocity)[::3].min() < -_LANDED:
+            stiffness = _RATIO ** generator.uniform(-0.5, 0.5, len(contacts))
+            return Scene(contacts, arms, objects, problem, stiffness, float(friction), float(restitution))
+
+
+def _touch(
+    robot: RobotModel, generator: np.random.Generator, name: str, body: PlacedShape, shift: Array
+) -> tuple[list[BodyContact], ArmState]:
+    """One arm with its palm on the box, `shift` (2,) beside its middle."""
+    facing = FACING[name]
+    turn = pin.utils.rotate("x", -facing * 0.5 * np.pi) @ pin.utils.rotate("z", generator.uniform(-0.5, 0.5))
+    place = body.position + [shift[0], -facing * (HALF_SIZES[1] + PAD.half_sizes[2]), shift[1]]
+    middle = BodyContact(name, np.array([0.0, -facing, 0.0]), place, "box")
+    q = solve_inverse_kinematics(robot, pin.SE3(turn, place - BASES[name]), seed=int(generator.integers(2**31)))
+    twist = np.append(generator.uniform(-0.05, 0.05, 3), generator.uniform(-0.2, 0.2, 3))
+    twist[1] += facing * generator.uniform(0.1, 0.4)
+    dq = np.linalg.pinv(robot.frame_jacobian(q)) @ twist
+    contacts = palm_contacts(middle, pin.SE3(turn, place), PAD.half_sizes, body)
+    return contacts, ArmState(robot, q, dq, position=BASES[name])
+
+
+def material_interval(scene: Scene, generator: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Mean jump (k,) of drawn materials, half the width (k,) that holds most of them whole, and its covariance.
+
+    One contact has no redundancy, so no material: the map's jump, and zeros.
+    """
+    if len(scene.contacts) == 1:
+        centre = scene.predicted()
+        return centre, np.zeros_like(centre), np.zeros((len(centre),) * 2)
+    stiffness = _RATIO ** generator.uniform(-0.5, 0.5, (_DRAWS, len(scene.contacts)))
+    drawn = np.array([scene.pads(LAWS[draw % len(LAWS)], own) for draw, own in enumerate(stiffness)])
+    centre, deviation = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
+    multiples = np.sort((np.abs(drawn - centre) / (deviation + 1e-9 * np.abs(centre).max())).max(axis=1))
+    # Of k draws and a further one, that many of k are inside (Vovk's conformal quantile).
+    reach = float(multiples[math.ceil(_INSIDE * (_DRAWS + 1)) - 1])
+    return centre, reach * deviation, reach**2 * np.cov(drawn.T)
+
+
+def engines(context: ValidationContext) -> list[Check]:
+    """The map against Drake and yielding pads, scene by scene, and what the material of the pads decides."""
+    robot, generator = RobotModel.from_profile("panda"), np.random.default_rng(context.seed)
+    rows: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in KINDS}
+    for trial in context.count(max(context.trials, len(KINDS))):
+        kind = KINDS[trial % len(KINDS)]
+        rows[kind].append(_compare(draw_scene(robot, generator, kind), generator))
+    found = {kind: np.array(each) for kind, each in rows.items()}
+    several = np.concatenate([found[kind] for kind in KINDS[1:]])
+    checks = []
+    for kind, each in {**found, "several contacts": several}.items():
+        middle = np.median(each, axis=0)
+        checks += [_AIM.reported(f"{kind}: {name}, %", middle[column]) for column, name in enumerate(COLUMNS)]
+        checks.append(_AIM.reported(f"{kind}: inside, %", 100.0 * each[:, -1].mean()))
+    same = np.concatenate(list(found.values()))[:, -2].mean()
+    return [
+        *checks,
+        _AIM.at_most("one contact, mean deviation of the map, energy, %", 1.0, found[KINDS[0]][:, 0].mean()),
+        _SAME.equal("mean deviation of pads of the engine's law, energy, %", 0.0, same, 1.0),
+    ]
+
+
+def _compare(scene: Scene, generator: np.random.Generator) -> tuple[float, ...]:
+    """`COLUMNS` of a scene, what a second way to the engine's law differs by, and whether the engine is inside."""
+    inertia, engine, arms = scene.inertia(), scene.drake(), slice(0, -6)
+
+    def sizes(difference: Array, covariance: Array | None = None) -> tuple[float, float]:
+        """Size of a deviation, or root mean square of many, in energy and for the joints, % of the jump."""
+        product = np.outer(difference, difference) if covariance is None else covariance
+        energy = float((inertia * product).sum()) / float(engine @ inertia @ engine)
+        return 100.0 * math.sqrt(energy), 100.0 * math.sqrt(np.trace(product[arms, arms])) / norm
+
+    norm = float(np.linalg.norm(engine[arms]))
+    same = scene.pads("Hunt-Crossley", scene.stiffness)
+    alike = scene.pads("Hunt-Crossley", np.ones(len(scene.contacts)))
+    centre, half, covariance = material_interval(scene, generator)
+    parts = np.split(engine, [columns.stop for columns in scene.problem.columns.values()])
+    parts[-2:] = np.split(parts[-2], 2)  # linear velocity and rate of the box
+    slack = np.concatenate([np.full(len(part), _RIGID * np.linalg.norm(part)) for part in parts])
+    return (
+        *sizes(scene.predicted() - engine),
+        *sizes(alike - same),
+        *sizes(scene.pads("set", scene.stiffness) - same),
+        *sizes(half, covariance),
+        sizes(same - engine)[0],
+        float((np.abs(engine - centre) <= half + slack).all()),
+    )
