@@ -51,7 +51,7 @@ def drake_impact(
     plant, scene = drake.AddMultibodyPlantSceneGraph(builder, 0.0)
     plant.mutable_gravity_field().set_gravity_vector(np.zeros(3))
     joints = {name: _add_arm(drake, plant, name, arm) for name, arm in arms.items()}
-    poses = {None: (plant.world_body(), drake.RigidTransform())}
+    poses: dict[str | None, tuple[Any, Any]] = {None: (plant.world_body(), drake.RigidTransform())}
     for name, arm in arms.items():
         arm.robot.placement(arm.q)
         last = arm.robot.data.oMi[arm.robot.n]

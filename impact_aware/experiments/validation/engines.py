@@ -86,8 +86,8 @@ class Scene(NamedTuple):
 
     def inertia(self) -> Array:
         """Inertia (k, k) of all bodies."""
-        blocks = [arm.robot.mass_matrix(arm.q, "M+B_theta") for arm in self.arms.values()]
-        blocks += [np.linalg.inv(thing.inverse_inertia) for thing in self.objects.values()]
+        blocks: list[Array] = [arm.robot.mass_matrix(arm.q, "M+B_theta") for arm in self.arms.values()]
+        blocks += [np.asarray(np.linalg.inv(thing.inverse_inertia)) for thing in self.objects.values()]
         whole = np.zeros((len(self.problem.velocity),) * 2)
         for block, columns in zip(blocks, self.problem.columns.values(), strict=True):
             whole[columns, columns] = block
