@@ -21,7 +21,7 @@ INSTALLED = importlib.util.find_spec("pydrake") is not None
 """Whether Drake can be imported."""
 
 STIFFNESS = 1e8
-"""Of a pad with a relative stiffness of 1, N/m: an impact takes a millisecond or less."""
+"""Stiffness of a pad whose relative one is 1, N/m: an impact takes a millisecond or less."""
 
 # A ball's radius, m, and the stiffness of a plate, which leaves the ball's as that of the contact, N/m.
 _RADIUS, _PLATE = 0.01, 1e15
