@@ -7,7 +7,6 @@ integration are Drake's.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,12 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import FreeObject, contact_axes
 from impact_aware.impact.bodies import ArmState, BodyContact
 
-INSTALLED = importlib.util.find_spec("pydrake") is not None
+try:
+    from pydrake import all as drake
+except ImportError:
+    drake = None
+
+INSTALLED = drake is not None
 """Whether Drake can be imported."""
 
 STIFFNESS = 1e8
@@ -45,19 +49,17 @@ def drake_impact(
         stiffness: (m,) Of the contacts, N/m.
         dissipation: Of Hunt and Crossley's force k x (1 + d x'), s/m.
     """
-    import pydrake.all as drake
-
     builder = drake.DiagramBuilder()
     plant, scene = drake.AddMultibodyPlantSceneGraph(builder, 0.0)
     plant.mutable_gravity_field().set_gravity_vector(np.zeros(3))
-    joints = {name: _add_arm(drake, plant, name, arm) for name, arm in arms.items()}
+    joints = {name: _add_arm(plant, name, arm) for name, arm in arms.items()}
     poses: dict[str | None, tuple[Any, Any]] = {None: (plant.world_body(), drake.RigidTransform())}
     for name, arm in arms.items():
         arm.robot.placement(arm.q)
         last = arm.robot.data.oMi[arm.robot.n]
-        poses[name] = (joints[name][-1].child_body(), _pose(drake, arm) @ _transform(drake, last))
+        poses[name] = (joints[name][-1].child_body(), _pose(arm) @ _transform(last))
     for name, thing in objects.items():
-        whole = _inertia(drake, thing.mass, np.zeros(3), thing.inertia)
+        whole = _inertia(thing.mass, np.zeros(3), thing.inertia)
         body = plant.AddRigidBody(name, plant.AddModelInstance(f"{name}-object"), whole)
         poses[name] = (body, drake.RigidTransform(thing.position))
     pairs = []
@@ -104,14 +106,14 @@ def drake_impact(
     return np.array(after)
 
 
-def _add_arm(drake: Any, plant: Any, name: str, arm: ArmState) -> list[Any]:
+def _add_arm(plant: Any, name: str, arm: ArmState) -> list[Any]:
     """Add links and joints, with their motors' inertia, and return the joints."""
     model, instance, parent, joints = arm.robot.model, plant.AddModelInstance(name), plant.world_body(), []
     for number in range(1, model.njoints):
-        link, at = model.inertias[number], _transform(drake, model.jointPlacements[number])
-        body = plant.AddRigidBody(f"{name}{number}", instance, _inertia(drake, link.mass, link.lever, link.inertia))
+        link, at = model.inertias[number], _transform(model.jointPlacements[number])
+        body = plant.AddRigidBody(f"{name}{number}", instance, _inertia(link.mass, link.lever, link.inertia))
         frame = drake.FixedOffsetFrame(
-            f"{name}{number}-joint", parent.body_frame(), _pose(drake, arm) @ at if number == 1 else at
+            f"{name}{number}-joint", parent.body_frame(), _pose(arm) @ at if number == 1 else at
         )
         turning = drake.RevoluteJoint(f"{name}{number}", plant.AddFrame(frame), body.body_frame(), [0.0, 0.0, 1.0])
         joints.append(plant.AddJoint(turning))
@@ -122,16 +124,16 @@ def _add_arm(drake: Any, plant: Any, name: str, arm: ArmState) -> list[Any]:
     return joints
 
 
-def _inertia(drake: Any, mass: float, lever: Array, about_centre: Array) -> Any:
+def _inertia(mass: float, lever: Array, about_centre: Array) -> Any:
     """Spatial inertia of a body whose centre is at `lever` (3,), m, from its inertia (3, 3) there."""
     return drake.SpatialInertia.MakeFromCentralInertia(
         mass, lever, drake.RotationalInertia(*np.diag(about_centre), *about_centre[[0, 0, 1], [1, 2, 2]])
     )
 
 
-def _pose(drake: Any, arm: ArmState) -> Any:
+def _pose(arm: ArmState) -> Any:
     return drake.RigidTransform(drake.RotationMatrix(arm.rotation), arm.position)
 
 
-def _transform(drake: Any, placement: Any) -> Any:
+def _transform(placement: Any) -> Any:
     return drake.RigidTransform(drake.RotationMatrix(placement.rotation), placement.translation)
