@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection import ContactCompletion, ContactLoss
+from impact_aware.detection.bounce import ContactLoss
+from impact_aware.detection.completion import ContactCompletion
 from impact_aware.detection.impact_watch import CONTACT, SECOND_CONTACT
 from impact_aware.detection.impact_watch import CONTACT_LOST as LOST
 from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp

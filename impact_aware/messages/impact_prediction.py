@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection import ExpectedJump
+from impact_aware.detection.impact_watch import ExpectedJump
 from impact_aware.impact import ImpactPrediction
 from impact_aware.impact.hit import HitPrediction
 from impact_aware.impact.uncertainty import UncertainPrediction

@@ -13,7 +13,7 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.task import Future
 
 from impact_aware.control.session import NO_FIELD, ControlSession
-from impact_aware.detection import InputQuality
+from impact_aware.detection.input_monitor import InputQuality
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.joint_state_source import DRIVER, NO_STAMPS, JointStateSource

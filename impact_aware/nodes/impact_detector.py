@@ -17,7 +17,8 @@ from impact_aware_msgs.msg import Task as TaskMessage
 from rclpy.node import Node
 
 from impact_aware.bringup.task_parameters import own_arm, own_contact
-from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, WatchEvent, WatchEventKind
+from impact_aware.detection import DETECTORS, JointSample
+from impact_aware.detection.impact_watch import ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
 from impact_aware.errors import ImpactAwareError

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from impact_aware.detection import InputMonitor, InputQuality, JointSample
-from impact_aware.detection.input_monitor import RATE_TOLERANCE
+from impact_aware.detection import JointSample
+from impact_aware.detection.input_monitor import RATE_TOLERANCE, InputMonitor, InputQuality
 from impact_aware.messages.joint_state import JointStateLayout, learn_layout, name_count
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, stamp_seconds
 from impact_aware.nodes.ros.messages import UndecodableError, decoded

@@ -3,12 +3,8 @@
 import numpy as np
 import pytest
 
-from impact_aware.detection import (
-    AdaptiveWindowDetector,
-    AdaptiveWindowParameters,
-    JointSample,
-    make_detector,
-)
+from impact_aware.detection import JointSample, make_detector
+from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 
 PERIOD = 1e-3

@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.force_models import ExponentialHuntCrossley
-from impact_aware.detection import (
-    BounceDetector,
-    ImpactWatch,
-    JointSample,
-    WatchEventKind,
-    make_detector,
-)
+from impact_aware.detection import JointSample, make_detector
+from impact_aware.detection.bounce import BounceDetector
+from impact_aware.detection.impact_watch import ImpactWatch, WatchEventKind
 from impact_aware.experiments.models.flexible_joint import FlexibleJointArm, surface_at
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sliders import two_sliders
 
-from impact_aware.detection import BounceDetector, JointSample
+from impact_aware.detection import JointSample
+from impact_aware.detection.bounce import BounceDetector
 from impact_aware.records import ImpactEvent
 
 PERIOD = 1e-3

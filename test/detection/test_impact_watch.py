@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from impact_aware.detection import ExpectedJump, ImpactWatch, JointSample
+from impact_aware.detection import JointSample
 from impact_aware.detection.bounce import BounceDetector
 from impact_aware.detection.completion import CompletionDetector
 from impact_aware.detection.expectation import ExpectationClassifier
+from impact_aware.detection.impact_watch import ExpectedJump, ImpactWatch
 from impact_aware.detection.watch_settings import NOISE_SAMPLES, WatchSettings, make_watch, noise_of
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel

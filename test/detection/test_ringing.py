@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from impact_aware.detection import ImpactWatch, JointSample, WatchEventKind, make_detector
+from impact_aware.detection import JointSample, make_detector
+from impact_aware.detection.impact_watch import ImpactWatch, WatchEventKind
 from impact_aware.detection.ringing import RingingTest
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
 from impact_aware.records import ImpactEvent

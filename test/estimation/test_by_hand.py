@@ -8,12 +8,14 @@ import pytest
 
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation import BOTH_SIDES, AnteImpactSettings, ImpactTrial, estimate, trial_from_recording
-from impact_aware.estimation.estimate import position_at
+from impact_aware.estimation import estimate
+from impact_aware.estimation.estimate import AnteImpactSettings, position_at
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error, relative_error, relative_error_of_sum
 from impact_aware.estimation.online import OnlineEstimation
 from impact_aware.estimation.polynomial import fit_polynomial
+from impact_aware.estimation.registry import BOTH_SIDES
 from impact_aware.estimation.trial_predictions import TrialPredictions
+from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
 from impact_aware.robot import RobotModel
 
 PERIOD = 1e-3

@@ -5,7 +5,7 @@ import pytest
 
 from impact_aware.contact.force_models import FORCE_MODELS, NonlinearViscoelastic
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.estimation import ForceProfile, identify_contact
+from impact_aware.estimation.contact_identification import ForceProfile, identify_contact
 from impact_aware.experiments.models.central_impact import central_impact
 
 MASS = 3.0

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.estimation import DEFAULT_ESTIMATOR, ESTIMATORS, AnteImpactSettings, cartesian_positions, estimate
+from impact_aware.estimation import estimate
+from impact_aware.estimation.estimate import AnteImpactSettings, cartesian_positions
 from impact_aware.estimation.polynomial import PolynomialEstimator
+from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
 from impact_aware.robot import RobotModel
 
 TIMES = np.arange(0.0, 0.5, 1e-3)

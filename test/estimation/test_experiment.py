@@ -5,13 +5,13 @@ import pytest
 from rigid_trials import with_noise
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation import identify_motor_inertia
 from impact_aware.estimation.experiment import (
     candidate_impacts,
     choose_impacts,
     expected_errors,
     inertia_information,
 )
+from impact_aware.estimation.identification import identify_motor_inertia
 from impact_aware.robot import RobotModel
 
 NOISE = 2e-3

@@ -8,13 +8,9 @@ from rigid_trials import simulate_rigid_trials
 
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.estimation import (
-    ImpactTrial,
-    identify_friction,
-    identify_motor_inertia,
-    identify_restitution,
-)
+from impact_aware.estimation.identification import identify_friction, identify_motor_inertia, identify_restitution
 from impact_aware.estimation.trial_predictions import TrialPredictions
+from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel, load_robot
 

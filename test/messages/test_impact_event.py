@@ -9,7 +9,8 @@ from impact_aware_msgs.msg import ImpactEvent as Message
 from rclpy.serialization import deserialize_message, serialize_message
 
 from impact_aware.bags.message_types import RECORDED, annotation_types
-from impact_aware.detection import ContactCompletion, ContactLoss
+from impact_aware.detection.bounce import ContactLoss
+from impact_aware.detection.completion import ContactCompletion
 from impact_aware.messages import impact_event
 from impact_aware.messages.impact_event import (
     CAUSES,

@@ -18,7 +18,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import ControlSession
-from impact_aware.detection import InputMonitor, JointSample
+from impact_aware.detection import JointSample
+from impact_aware.detection.input_monitor import InputMonitor
 from impact_aware.nodes.arm_commands import EffortCommands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.joint_state_source import JointStateSource

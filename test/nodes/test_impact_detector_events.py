@@ -9,7 +9,8 @@ from node_harness import refused, send, status
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from impact_aware.detection import ContactLoss, ImpactWatch, WatchEvent, WatchEventKind
+from impact_aware.detection.bounce import ContactLoss
+from impact_aware.detection.impact_watch import ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.nodes import impact_detector
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.ros.messages import stamp

@@ -11,7 +11,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from impact_aware.detection import InputMonitor, JointSample
+from impact_aware.detection import JointSample
+from impact_aware.detection.input_monitor import InputMonitor
 from impact_aware.nodes.arm_connections import rate_mismatch
 from impact_aware.nodes.ros import qos
 from impact_aware.nodes.ros.qos_match import mismatches, qos_gap, silenced, why_silent

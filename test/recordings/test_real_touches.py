@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from impact_aware.detection import JointSample, WatchEventKind
+from impact_aware.detection import JointSample
+from impact_aware.detection.impact_watch import WatchEventKind
 from impact_aware.detection.watch_settings import NOISE_SAMPLES, WatchSettings, make_watch, noise_of
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.limitations import limitations

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from impact_aware.estimation import OFFLINE_ESTIMATORS
+from impact_aware.estimation.registry import OFFLINE_ESTIMATORS
 from impact_aware_rigs.bench.estimation import KnownImpact, bench_estimators, decaying_swing, soft_swing
 
 

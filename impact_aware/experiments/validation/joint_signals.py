@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection import AdaptiveWindowDetector, AdaptiveWindowParameters, JointSample
+from impact_aware.detection import JointSample
+from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.papers import impact_sensitivity
 from impact_aware.estimation.oscillation import OscillationEstimator
 from impact_aware.experiments.models.flexible_joint import (

@@ -17,8 +17,9 @@ from impact_aware.bags.bag import Bag
 from impact_aware.bags.recorded_predictions import TRUTH
 from impact_aware.cli.options import MOST
 from impact_aware.errors import InvalidInputError, NoSolutionError
-from impact_aware.estimation import BOTH_SIDES, OFFLINE_ESTIMATORS, estimate
+from impact_aware.estimation import estimate
 from impact_aware.estimation.motion_parts import ramp
+from impact_aware.estimation.registry import BOTH_SIDES, OFFLINE_ESTIMATORS
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_fit import BEFORE
