@@ -47,7 +47,7 @@ LEAVE_TIMEOUT = 3.0
 """Longest time that the middleware may take to take its part down, s: nodes have closed what is theirs by then."""
 
 
-def make_executor(rest: float = 0.0) -> Executor:
+def make_executor(rest: float = 0.0, context: rclpy.Context | None = None) -> Executor:
     """The executor of every node: events-driven where rclpy has it, as it answers a third faster.
 
     Nodes that `rest`, s, get rclpy's SingleThreadedExecutor: that of events keeps an entry for each message that a
@@ -58,10 +58,10 @@ def make_executor(rest: float = 0.0) -> Executor:
         try:
             from rclpy.experimental import EventsExecutor
 
-            return EventsExecutor()
+            return EventsExecutor(context=context)
         except ImportError:
             pass
-    return SingleThreadedExecutor()
+    return SingleThreadedExecutor(context=context)
 
 
 def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, prompt: bool = False) -> int:

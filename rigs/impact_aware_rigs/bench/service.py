@@ -40,9 +40,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """
     import rclpy
     from impact_aware_msgs.srv import PredictPostImpact
-    from rclpy.executors import SingleThreadedExecutor
     from rclpy.node import Node
     from std_srvs.srv import Empty
+
+    from impact_aware.nodes.ros.runtime import make_executor
 
     robot = RobotModel.from_profile(options.robot)
     graph = single_arm_graph(SingleArmOptions(robot=options.robot, simulation=False, control=False, markers=False))
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         context = rclpy.Context()
         rclpy.init(context=context, domain_id=running.domain)
         stack.callback(context.try_shutdown)
-        caller, executor = Node("service_caller", context=context), SingleThreadedExecutor(context=context)
+        caller, executor = Node("service_caller", context=context), make_executor(context=context)
         executor.add_node(caller)
         clients = {name: caller.create_client(kind, service) for name, (kind, service, _) in calls.items()}
         if not all(client.wait_for_service(START_TIMEOUT) for client in clients.values()):
