@@ -200,11 +200,11 @@ def test_a_controller_is_told_the_rate_of_its_states(make):
 
 @pytest.mark.dds
 @pytest.mark.slow
-def test_real_nodes_are_measured(capsys):
-    result = bench(capsys, "service", "--calls", "20")
+def test_real_nodes_are_measured(capfd):
+    result = bench(capfd, "service", "--calls", "20")
     assert result["empty"]["calls"] == result["predict"]["calls"] == 20
     assert result["ratio_p50"] == pytest.approx(result["predict"]["p50_us"] / result["empty"]["p50_us"])
-    result = bench(capsys, "dds", "--seconds", "1", "--rate", "200", "--priority", "0")
+    result = bench(capfd, "dds", "--seconds", "1", "--rate", "200", "--priority", "0")
     assert result["control"]["sent"] == result["echo"]["sent"] == 200
     assert 0.0 < result["control"]["p50_us"] <= result["control"]["max_us"]
 
