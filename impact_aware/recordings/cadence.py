@@ -2,8 +2,8 @@
 
 A source samples at a regular period and stamps late now and then. Sample number times period, plus the running median
 of what the stamps have beyond it, is the cadence: single late stamps and short bursts vanish, clock steps stay edges. A
-logger that polls its source stamps anywhere within a period, and repeats or loses samples: the positions count the
-periods between two of them, and show over how many samples the cadence is best averaged.
+logger that polls its source stamps anywhere within a period, and repeats or loses samples: periods are counted
+(`period_count`), and where the positions are as smooth with evenly spaced samples, they are even.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d, median_filter, uniform_filter1d
+from scipy.ndimage import median_filter
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.sample_noise import lagrange_weights, noise_of
+from impact_aware.recordings.period_count import periods_counted
 
 CADENCE = 15
 """Samples in the running median of the cadence: bursts of up to seven late stamps vanish."""
 
-AVERAGED = 101
-"""Samples over which the cadence is averaged where stamps scatter by much of a period."""
-
-OFF, LEAST_OFF = 6.0, 5e-5
-"""Distance of a stamp from the cadence beyond which it is an outlier: in standard deviations, and at least, s."""
+OFF, DOUBTED, LEAST_OFF = 6.0, 2.0, 5e-5
+"""Distances of a stamp from the cadence beyond which it is an outlier, and beyond which positions decide about it: in
+standard deviations, and at least, s."""
 
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Candidates for the share of the stamps' scatter that is error, besides 0 for a sampler that scatters itself."""
@@ -32,16 +31,11 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 PAYS = 0.8
 """Share of the positions' variance that moving stamps to the cadence leaves at most, else they stay."""
 
+EVEN = 1.05
+"""Share of the best of these variances up to which samples are taken to be evenly spaced."""
+
 FEWEST = 20
 """Samples from which a cadence is known."""
-
-BESIDE, SECOND, ROUNDS = 6, 1, 3
-"""Steps before and after a step, the place of one period's among them by size, as up to half may have more periods, and
-rounds in which those are counted as well."""
-
-MOST_PERIODS, CLEAR = 20, 0.2
-"""Most periods that are counted in one step, and the part of a usual step by which it may miss their number: with steps
-below the noise over that part, none are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,18 +63,20 @@ def on_cadence(times: Array, positions: Array) -> Retimed | None:
     middle = median_filter(phase, CADENCE, mode="nearest")
     away = phase - middle
     scatter = 1.4826 * float(np.median(np.abs(away)))
-    off = np.abs(away) > max(OFF * scatter, LEAST_OFF)
-    regular = np.flatnonzero(~off)
+    off, doubted = (np.abs(away) > max(limit * scatter, LEAST_OFF) for limit in (OFF, DOUBTED))
+    regular = np.flatnonzero(~doubted)
     if len(regular) < FEWEST:
         return None
     std = np.zeros(len(times))
     if scatter > 1e-6:
-        averaged = phase - uniform_filter1d(middle, AVERAGED, mode="nearest")
-        share, away = _best(times, positions, regular, away, averaged)
-        times = times - share * np.where(off, 0.0, away)
+        even = phase - np.median(phase)
+        share, best = _best(times, positions, regular, away, even)
+        if best is even:
+            return Retimed(times - even, std, off, away)
+        times = times - share * np.where(doubted, 0.0, away)
     regular = regular[np.diff(np.maximum.accumulate(times[regular]), prepend=-np.inf) > 0.0]
-    if off.any() and len(regular) >= FEWEST:
-        rows = np.flatnonzero(off)
+    if doubted.any() and len(regular) >= FEWEST:
+        rows = np.flatnonzero(doubted)
         times = times.copy()
         times[rows], std[rows] = _beside_path(times, positions, regular, rows, away[rows])
     return Retimed(times, std, off, away)
@@ -94,69 +90,19 @@ def off_cadence(times: Array, positions: Array) -> Array:
 
 def _phase(times: Array, positions: Array) -> Array:
     """What stamps (k,) have beyond the periods that passed since the first one, s."""
-    steps = np.diff(times)
-    passed, unclear = _periods_passed(times, positions)
-    period = float(np.median(steps))
-    count = np.concatenate(([0.0], np.cumsum(passed)))
-    if count[-1] > len(steps) or np.count_nonzero(steps <= 0.0) > 0.05 * len(steps):
-        lag = min(AVERAGED, len(times) - 1)
-        period = float(np.median((times[lag:] - times[:-lag]) / (count[lag:] - count[:-lag])))
-    phase = (times - times[0]) - period * count
-    for step in unclear.tolist():
-        lost = phase[step + 1 :][: AVERAGED // 2].mean() - phase[: step + 1][-AVERAGED // 2 :].mean()
-        phase[step + 1 :] -= period * np.rint(lost / period)
-    return np.asarray(phase)
+    count, period = periods_counted(times, positions)
+    return (times - times[0]) - period * count
 
 
-def _periods_passed(times: Array, positions: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Periods (k - 1,) between samples, by how far the arm went, 1 where that is unclear.
-
-    Returns:
-        Periods, and the places of steps that are unclear alone: those across a jump of the velocity.
-    """
-    steps = np.diff(positions, axis=0)
-    passed = np.ones(len(steps))
-    if len(steps) <= 2 * BESIDE:
-        return passed, np.zeros(0, dtype=np.intp)
-    least = float(np.linalg.norm(noise_of(times, positions).encoder)) / CLEAR
-    between = 0.5 * (steps[:-2] + steps[2:])
-    uneven = np.linalg.norm(steps[1:-1] - between, axis=1) > CLEAR * np.maximum(np.linalg.norm(between, axis=1), least)
-    rows = np.flatnonzero(maximum_filter1d(np.pad(uneven, 1), 2 * BESIDE + 1))
-    if not len(rows):
-        return passed, rows
-    beside = np.arange(-BESIDE, 0), np.arange(1, BESIDE + 1)
-    places = [np.abs(len(steps) - 1 - np.abs(len(steps) - 1 - rows[:, None] - side)) for side in beside]
-    own = steps[rows]
-    for _ in range(ROUNDS):
-        single = steps / passed[:, None]
-        before, after = (_one_period(single[near]) for near in places)
-        best, left = np.ones(len(rows)), np.full(len(rows), CLEAR)
-        # Across a jump of the velocity, a step is like those on its own side. One back is to a sample out of order.
-        for usual, fewest in ((0.5 * (before + after), -MOST_PERIODS), (before, 1), (after, 1)):
-            length = np.maximum((usual**2).sum(axis=1), least**2)
-            number = np.rint((own * usual).sum(axis=1) / length).clip(fewest, MOST_PERIODS)
-            number[number == 0.0] = 1.0
-            off = np.abs(own - number[:, None] * usual).max(axis=1) / np.sqrt(length)
-            best, left = np.where(off < left, number, best), np.minimum(off, left)
-        passed[rows] = best
-    unclear = rows[left >= CLEAR]
-    return passed, unclear[np.diff(unclear, prepend=-BESIDE) >= BESIDE]
-
-
-def _one_period(steps: Array) -> Array:
-    """The step (m, n) of one period among neighbouring steps (m, w, n) of one period or more."""
-    return np.asarray(np.sign(np.median(steps, axis=1)) * np.partition(np.abs(steps), SECOND, axis=1)[:, SECOND])
-
-
-def _best(times: Array, positions: Array, rows: NDArray[np.intp], away: Array, averaged: Array) -> tuple[float, Array]:
-    """Share by which stamps of regular rows (m,) are wrong, and of which distance (k,) from the cadence."""
+def _best(times: Array, positions: Array, rows: NDArray[np.intp], away: Array, even: Array) -> tuple[float, Array]:
+    """Share of a distance (k,), from the cadence or from `even` samples, by which stamps of rows (m,) are wrong."""
     stamps, path = times[rows], positions[rows]
     kept = best = _roughness(stamps, path)
     found = 0.0, away
-    for share, distance in (*((share, away) for share in SHARES), (1.0, averaged)):
-        moved = stamps - share * distance[rows]
-        score = _roughness(moved, path) if (np.diff(moved) > 0.0).all() else np.inf
-        if score < PAYS * kept and score < (PAYS if distance is averaged else 1.0) * best:
+    for share, distance in (*((share, away) for share in SHARES), (1.0, even)):
+        moved, order = np.unique(stamps - share * distance[rows], return_index=True)
+        score = _roughness(moved, path[order])
+        if score < PAYS * kept and score < (EVEN if distance is even else 1.0) * best:
             best, found = score, (share, distance)
     return found
 
