@@ -55,7 +55,7 @@ def periods_counted(times: Array, positions: Array) -> tuple[Array, float]:
         return count, _period(times, count)
     misfits = _misfits(steps, _usual_at_first(steps), noise)
     if np.count_nonzero(uneven) > 0.05 * np.count_nonzero(length > 3.0 * noise / UNEVEN):
-        begin = max(0, int(np.argmax(np.convolve(length, np.ones(TRIED), "same"))) - TRIED // 2)
+        begin = int(np.argmax(np.convolve(length, np.ones(min(TRIED, len(length))), "valid")))
         part, cost = times[begin:][:TRIED], misfits[begin:][: TRIED - 1]
         period *= min((_search(part, cost, share * period)[1], share) for share in PERIODS.tolist())[1]
     for left in reversed(range(ROUNDS)):

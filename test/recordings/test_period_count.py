@@ -62,3 +62,12 @@ def test_few_samples_are_counted_one_by_one(samples: int) -> None:
     count, period = periods_counted(times, arm(times))
     np.testing.assert_array_equal(count, np.arange(samples))
     assert period == pytest.approx(1.0 / RATE)
+
+
+@pytest.mark.parametrize("seconds", [0.7, 4.5])
+def test_a_short_poll_that_moves_at_its_end_counts_right(seconds: float) -> None:
+    stamps, numbers = polled(seconds, 1.0)
+    begin = numbers[-1] - 200.0
+    count, _ = periods_counted(stamps, arm(np.maximum(numbers, begin) / RATE))
+    moving = numbers[:-1] > begin
+    np.testing.assert_array_equal(np.diff(count)[moving], np.diff(numbers)[moving])
