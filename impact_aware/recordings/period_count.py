@@ -114,7 +114,7 @@ def _misfits(steps: Array, usual: tuple[Array, Array], noise: float) -> Array:
 
 
 def _search(times: Array, misfits: Array, period: float) -> tuple[Array, float]:
-    """Number of each sample (k,) in periods, s, and the cost of all."""
+    """Number of each sample (k,), for a period, s, and the cost of the whole sequence."""
     count = np.empty(len(times))
     cost = _viterbi((times - times[0]) / period, np.ascontiguousarray(misfits), count)
     return count - count[0], cost
@@ -124,8 +124,8 @@ def _search(times: Array, misfits: Array, period: float) -> tuple[Array, float]:
 def _viterbi(stamps: Array, misfits: Array, count: Array) -> float:
     """Write the whole numbers of least cost for stamps (k,), in periods, into `count` (k,), and return that cost.
 
-    Each way through the numbers follows its own middle of the period. The numbers that are considered at a sample lie
-    around the one that the best way so far gives its stamp.
+    Each candidate sequence tracks its own middle of the period. The numbers that are considered at a sample lie around
+    the one that the best sequence so far gives its stamp.
     """
     samples, half, lost = len(stamps), STATES // 2, 0.0
     first, origin = np.zeros(samples), np.zeros((samples, STATES), dtype=np.int8)
