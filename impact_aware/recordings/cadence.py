@@ -21,7 +21,7 @@ from impact_aware.recordings.period_count import periods_counted
 CADENCE = 15
 """Samples in the running median of the cadence: bursts of up to seven late stamps vanish."""
 
-OFF, DOUBTED, LEAST_OFF = 6.0, 2.0, 5e-5
+OFF, UNCERTAIN, LEAST_OFF = 6.0, 2.0, 5e-5
 """Distances of a stamp from the cadence beyond which it is an outlier, and beyond which positions decide about it: in
 standard deviations, and at least, s."""
 
@@ -63,8 +63,8 @@ def on_cadence(times: Array, positions: Array) -> Retimed | None:
     middle = median_filter(phase, CADENCE, mode="nearest")
     away = phase - middle
     scatter = 1.4826 * float(np.median(np.abs(away)))
-    off, doubted = (np.abs(away) > max(limit * scatter, LEAST_OFF) for limit in (OFF, DOUBTED))
-    regular = np.flatnonzero(~doubted)
+    off, uncertain = (np.abs(away) > max(limit * scatter, LEAST_OFF) for limit in (OFF, UNCERTAIN))
+    regular = np.flatnonzero(~uncertain)
     if len(regular) < FEWEST:
         return None
     std = np.zeros(len(times))
@@ -73,10 +73,10 @@ def on_cadence(times: Array, positions: Array) -> Retimed | None:
         share, best = _best(times, positions, regular, away, even)
         if best is even:
             return Retimed(times - even, std, off, away)
-        times = times - share * np.where(doubted, 0.0, away)
+        times = times - share * np.where(uncertain, 0.0, away)
     regular = regular[np.diff(np.maximum.accumulate(times[regular]), prepend=-np.inf) > 0.0]
-    if doubted.any() and len(regular) >= FEWEST:
-        rows = np.flatnonzero(doubted)
+    if uncertain.any() and len(regular) >= FEWEST:
+        rows = np.flatnonzero(uncertain)
         times = times.copy()
         times[rows], std[rows] = _beside_path(times, positions, regular, rows, away[rows])
     return Retimed(times, std, off, away)

@@ -103,8 +103,8 @@ def test_its_velocity_reaches_field_and_prediction_over_dds(ros_context):
         impacts.publish(event)
         at_impact = ImpactPrediction.SOURCE_AT_IMPACT
         assert until(lambda: any(own.source == at_impact for own in predictions), show, LONGEST)
-        told = next(own for own in predictions if own.source == at_impact)
-        np.testing.assert_allclose(vector(told.object_twist_before.linear), BELT, atol=1e-3)
+        sent = next(own for own in predictions if own.source == at_impact)
+        np.testing.assert_allclose(vector(sent.object_twist_before.linear), BELT, atol=1e-3)
     finally:
         executor.shutdown()
         for node in nodes:
