@@ -113,13 +113,13 @@ def test_an_end_that_can_not_be_heard_is_not_found(pair):
     sink, source = pair.add(1, "sink"), pair.add(2, "source")
     sink.create_subscription(String, "words", print, QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
     source.create_publisher(String, "words", 1)
-    received = {"/source": DiagnosticStatus()}
-    sink.create_subscription(DiagnosticStatus, TOPIC, lambda own: received.update({own.name: own}), READINESS_QOS)
+    seen = {"/source": DiagnosticStatus()}
+    sink.create_subscription(DiagnosticStatus, TOPIC, lambda own: seen.update({own.name: own}), READINESS_QOS)
     Readiness(sink)
     Readiness(source)
     assert pair.until(lambda: "transient local" in readiness.refusal()), readiness.refusal()
     words = "/sink listens to /words, but no message passes: Volatile"
-    assert pair.until(lambda: words in received["/source"].message and received["/source"].level == DiagnosticStatus.WARN)
+    assert pair.until(lambda: words in seen["/source"].message and seen["/source"].level == DiagnosticStatus.WARN)
 
 
 def test_a_recorder_is_waited_for_until_it_listens_to_every_topic_that_it_records(pair):
@@ -142,12 +142,12 @@ def test_who_comes_late_still_hears_who_is_ready_and_nobody_looks_while_busy(pai
     Readiness(alone)
     known = {"busy", "alone"}
     assert pair.until(lambda: known <= {own.node_name for own in alone.get_publishers_info_by_topic(TOPIC)})
-    received = []
+    seen = []
     late = pair.add(1, "late")
-    late.create_subscription(DiagnosticStatus, TOPIC, received.append, READINESS_QOS)
-    assert pair.until(lambda: received)
-    assert [(own.name, own.level, own.message) for own in received] == [("/alone", DiagnosticStatus.OK, "")]
-    assert not pair.until(lambda: len(received) > 1, seconds=0.5)
+    late.create_subscription(DiagnosticStatus, TOPIC, seen.append, READINESS_QOS)
+    assert pair.until(lambda: seen)
+    assert [(own.name, own.level, own.message) for own in seen] == [("/alone", DiagnosticStatus.OK, "")]
+    assert not pair.until(lambda: len(seen) > 1, seconds=0.5)
     # Who finds nothing new looks less often, but does look.
     alone.create_publisher(String, "words", 1)
-    assert pair.until(lambda: len(received) > 1)
+    assert pair.until(lambda: len(seen) > 1)
