@@ -41,6 +41,9 @@ samples in which a whole turn can be no motion, s."""
 ALONE = 0.05
 """Share of a wrong position by which its neighbours may be off once it is replaced."""
 
+SAME = 1e-3
+"""Periods up to which two samples are of one instant: two of the same counted period differ by rounding."""
+
 GAP = 2.5
 """Periods from which a time without samples is noted: two lost samples, as one may be a late stamp."""
 
@@ -131,7 +134,8 @@ class InputStage:
         faults.held += int(np.count_nonzero(held & fresh))
         samples, fresh = _kept(samples, fresh, ~held)
         samples, fresh = self._on_clock(samples, fresh)
-        later = np.concatenate(([True], np.diff(np.maximum.accumulate(samples.times)) > 0.0)) if len(fresh) else fresh
+        least = SAME * _period(samples.times)
+        later = np.concatenate(([True], np.diff(np.maximum.accumulate(samples.times)) > least)) if len(fresh) else fresh
         faults.copies += int(np.count_nonzero(~later & fresh))
         samples, fresh = _kept(samples, fresh, later)
         samples = self._without_spikes(samples, fresh)

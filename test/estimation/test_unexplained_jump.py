@@ -1,12 +1,14 @@
 """Jumps that measured torques do not explain: on motions whose torques are those of inverse dynamics, by hand."""
 
 import numpy as np
+import pinocchio as pin
 import pytest
-from driven_motion import BRAKE, HIT, TIMES, jump_of, recorded
+from driven_motion import BRAKE, HIT, SLOW, TIMES, jump_of, recorded
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.sample_noise import noise_of
 from impact_aware.estimation.unexplained_jump import UnexplainedJumps, held_up
+from impact_aware.recordings.torque_verdict import LEFT
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import load_profile
 
@@ -24,9 +26,11 @@ def looked(robot: RobotModel, positions: Array, efforts: Array) -> UnexplainedJu
 def test_a_contact_that_a_drive_takes_back_is_left_whole(robot: RobotModel, duration: float) -> None:
     seen = looked(robot, *recorded(robot, duration=duration)).look(HIT - 0.006, HIT + 0.009)
     assert seen is not None
-    assert seen.gain > 100.0
+    assert seen.gain > LEFT
     assert seen.time == pytest.approx(HIT, abs=3e-3)
-    assert seen.jump == pytest.approx(jump_of(robot), abs=0.12)
+    # The drive's torques last three samples: what they did in between is in the standard error.
+    assert (np.abs(seen.jump - jump_of(robot)) < 2.5 * seen.jump_std + 0.01).all()
+    assert seen.jump_std.max() < 0.12
 
 
 def test_what_torques_did_leaves_nothing(robot: RobotModel) -> None:
@@ -57,11 +61,13 @@ def test_torques_that_are_wrong_refute_nothing(robot: RobotModel) -> None:
 
 def test_another_jump_beside_it_is_not_taken_for_it(robot: RobotModel) -> None:
     jumps = looked(robot, *recorded(robot))
-    unknown = jumps.look(HIT - 0.045, HIT - 0.030)
-    known = jumps.look(HIT - 0.045, HIT - 0.030, [HIT])
+    unknown = jumps.look(HIT + 0.020, HIT + 0.035)
+    known = jumps.look(HIT + 0.020, HIT + 0.035, [HIT])
     assert unknown is not None
     assert known is not None
-    assert known.gain < 3.0 < unknown.gain
+    assert known.gain < 3.0
+    assert known.gain < unknown.gain - 3.0
+    assert unknown.gain < LEFT
 
 
 def test_too_short_a_recording_tells_nothing(robot: RobotModel) -> None:
@@ -99,3 +105,18 @@ def test_encoders_at_the_motors_move_by_what_the_springs_take(robot: RobotModel)
     seen = looked(robot, positions + 1e-4 * efforts, efforts).look(BRAKE - 0.006, BRAKE + 0.020)
     assert seen is not None
     assert seen.gain < 20.0
+
+
+def test_torques_that_step_between_two_samples_leave_no_jump(robot: RobotModel) -> None:
+    """A step of 15 rad/s^2 at 100 Hz, 0.8 ms before a sample: a spline puts half of it before it."""
+    times, begin = 3.0 + 0.01 * np.arange(110), 3.8092
+    since = np.maximum(times - begin, 0.0)[:, None]
+    pull = -15.0 * np.sign(SLOW) * (since > 0.0)
+    q, dq = robot.home + SLOW * (times - begin)[:, None] + 0.5 * pull * since**2, SLOW + pull * since
+    model, data = robot.variant("M")
+    efforts = np.array([pin.rnea(model, data, *row).copy() for row in zip(q, dq, pull, strict=True)])
+    q = q + 1e-5 * np.random.default_rng(4).standard_normal(q.shape)
+    jumps = UnexplainedJumps(robot, times, q, efforts, noise_of(times, q), np.zeros_like(times))
+    seen = jumps.look(begin - 0.0075, begin + 0.0075)
+    assert seen is not None
+    assert seen.gain < 0.5 * LEFT

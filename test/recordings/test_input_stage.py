@@ -58,6 +58,16 @@ def the_hit(arm: ArmAnalysis, within: float = 2e-3, at: float = HIT) -> None:
     assert arm.other_events == ()
 
 
+def test_two_samples_of_one_instant_are_one() -> None:
+    """Instants that differ by the rounding of a double would make a spline between them 10^12 steep."""
+    times = regular(100.0)[:15]
+    positions = motion(times)
+    kept, faults = clean(np.insert(times, 8, times[8] - 1e-14), np.insert(positions, 8, positions[8] + 2e-5, axis=0))
+    assert len(kept.times) == len(times)
+    assert np.diff(kept.times).min() > 1e-3
+    assert faults.copies == 1
+
+
 @pytest.mark.parametrize("rate", [100.0, 200.0, 1000.0])
 @pytest.mark.parametrize("cut", [None, 1000])
 def test_clean_samples_pass_unchanged(rate: float, cut: int | None) -> None:

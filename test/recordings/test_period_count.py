@@ -71,3 +71,13 @@ def test_a_short_poll_that_moves_at_its_end_counts_right(seconds: float) -> None
     count, _ = periods_counted(stamps, arm(np.maximum(numbers, begin) / RATE))
     moving = numbers[:-1] > begin
     np.testing.assert_array_equal(np.diff(count)[moving], np.diff(numbers)[moving])
+
+
+def test_a_step_of_the_clock_leaves_the_period() -> None:
+    """It lasts more periods than are searched, and is in every pair of samples that the period is measured by."""
+    stamps, numbers = polled(4.0, 1.0)
+    later = np.arange(len(stamps)) >= 900
+    count, period = periods_counted(stamps + 37.0 * later, arm(numbers / RATE))
+    assert period * RATE == pytest.approx(1.0, abs=2e-4)
+    assert np.flatnonzero(np.diff(count) != np.diff(numbers)).tolist() == [899]
+    assert np.diff(count)[899] == pytest.approx(37.0 * RATE + 1.0, abs=5.0)
