@@ -18,7 +18,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_text
 from impact_aware.robot.plausible import implausible_inertias, inertia_fault
 from impact_aware.robot.profile import MOST_JOINTS, RobotProfile, Tool, load_profile
-from impact_aware.robot.urdf_text import build_model, model_on_base
+from impact_aware.robot.urdf_text import build_model, frame_index, model_on_base
 
 _NO_INERTIA = 1e-12
 """Inertia about a joint that makes the mass matrix singular, kg m^2."""
@@ -282,7 +282,7 @@ class RobotModel:
         if not self.model.existFrame(frame):
             bodies = tuple(f.name for f in self.model.frames if f.type != pin.FrameType.JOINT)
             raise UnknownNameError("frame", frame, bodies)
-        return int(self.model.getFrameId(frame))
+        return frame_index(self.model, frame)
 
     def check_configuration(self, q: ArrayLike, field: str = "q") -> Array:
         """Return `q` as a finite (n,) array; also used for velocities, efforts.
@@ -390,7 +390,7 @@ def _frozen(array: Array) -> Array:
 def _attach_tool(model: pin.Model, tool: Tool) -> None:
     if not model.existFrame(tool.mount_frame):
         raise UnknownNameError("tool mount_frame", tool.mount_frame, tuple(frame.name for frame in model.frames))
-    mount_id = model.getFrameId(tool.mount_frame)
+    mount_id = frame_index(model, tool.mount_frame)
     mount = model.frames[mount_id]
     if tool.mass > 0.0:
         inertia = pin.Inertia(tool.mass, np.array(tool.center_of_mass), np.diag(tool.inertia_diagonal))

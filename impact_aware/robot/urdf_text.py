@@ -233,6 +233,12 @@ def build_model(text: str) -> pin.Model:
     return model
 
 
+def frame_index(model: pin.Model, name: str) -> int:
+    """Index of a frame that the model has: of the link, where a joint has its name too, as URDF allows."""
+    body = pin.FrameType.BODY
+    return int(model.getFrameId(name, body) if model.existFrame(name, body) else model.getFrameId(name))
+
+
 def model_on_base(model: pin.Model, base_frame: str) -> tuple[pin.Model, pin.SE3]:
     """The model with its base frame as Pinocchio's world, and the pose of the base in the URDF's root link.
 
@@ -244,7 +250,7 @@ def model_on_base(model: pin.Model, base_frame: str) -> tuple[pin.Model, pin.SE3
     """
     if not model.existFrame(base_frame):
         return model, pin.SE3.Identity()
-    frame = model.frames[model.getFrameId(base_frame)]
+    frame = model.frames[frame_index(model, base_frame)]
     if frame.parentJoint != 0:
         raise InvalidInputError("base_frame", base_frame, "a link that no joint moves")
     base = pin.SE3(frame.placement)
