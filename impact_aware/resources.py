@@ -90,6 +90,30 @@ def read_mapping(kind: str, path: Path) -> dict[str, Any]:
     return read_yaml_mapping(kind, str(path), read_text(kind, path, "YAML file"))
 
 
+def check_readable(kind: str, path: Path, format_name: str) -> None:
+    """Refuse what is no file of the user that a library may open; `kind` and `format_name` are for messages.
+
+    Raises:
+        InvalidInputError: No regular file, or one that can't be read.
+    """
+    os.close(_opened(kind, path, format_name))
+
+
+def _opened(kind: str, path: Path, format_name: str) -> int:
+    try:
+        # A pipe would be waited for, and /dev/zero has no end.
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise InvalidInputError(kind, str(path), f"a readable {format_name} ({error.strerror})") from error
+    except ValueError as error:
+        # A path with a zero byte.
+        raise InvalidInputError(kind, repr(str(path)), f"a path ({error})") from error
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise InvalidInputError(kind, str(path), f"a {format_name}")
+    return number
+
+
 def read_bytes(kind: str, path: Path, format_name: str, largest: int) -> bytes:
     """The bytes of a file of the user, `largest` at most; `kind` and `format_name` are for messages.
 
@@ -97,18 +121,10 @@ def read_bytes(kind: str, path: Path, format_name: str, largest: int) -> bytes:
         InvalidInputError: No regular file, one that is too large or can't be read.
     """
     try:
-        # A pipe would be waited for, and /dev/zero has no end.
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(number, "rb") as file:
-            regular = stat.S_ISREG(os.fstat(number).st_mode)
-            content = file.read(largest + 1) if regular else b""
+        with open(_opened(kind, path, format_name), "rb") as file:
+            content = file.read(largest + 1)
     except OSError as error:
         raise InvalidInputError(kind, str(path), f"a readable {format_name} ({error.strerror})") from error
-    except ValueError as error:
-        # A path with a zero byte.
-        raise InvalidInputError(kind, repr(str(path)), f"a path ({error})") from error
-    if not regular:
-        raise InvalidInputError(kind, str(path), f"a {format_name}")
     if len(content) > largest:
         raise InvalidInputError(kind, str(path), f"a {format_name} of {largest} bytes at most")
     return content

@@ -15,7 +15,7 @@ from lz4.frame import LZ4FrameDecompressor
 from zstandard import ZstdDecompressor
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError, one_reason
-from impact_aware.resources import most_unpacked, read_text
+from impact_aware.resources import check_readable, most_unpacked, read_text
 from impact_aware.tables.column_file import way_to_table
 from impact_aware.yaml_text import read_yaml
 
@@ -128,8 +128,10 @@ def _listed(path: Path) -> BagFiles:
 
 
 def _usable(file: Path, recording: Path, stack: ExitStack) -> Path:
-    if not file.is_file():
-        raise BagError(f"{recording}: not a recording that can be read ({file.name} is no file)")
+    try:
+        check_readable("recording", file, "regular file")
+    except InvalidInputError as error:
+        raise BagError(str(error)) from error
     link = file.suffix == ".db3" and any(mark in str(file) for mark in _URI_MARKS)
     if file.suffix not in _PACKED and not link:
         return file

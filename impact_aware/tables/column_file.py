@@ -8,7 +8,6 @@ from 0.
 from __future__ import annotations
 
 import csv
-import os
 import struct
 import sys
 import tokenize
@@ -26,6 +25,7 @@ from impact_aware.arrays import Array
 from impact_aware.child_process import survives
 from impact_aware.errors import InvalidInputError, one_reason
 from impact_aware.ranges import read_number
+from impact_aware.resources import check_readable
 from impact_aware.tables.arrays import check_size, lies_across, open_arrays, recording_length
 from impact_aware.tables.names import Name, listed
 from impact_aware.tables.text import MISSING, CellError, layout_of, read_cell, read_numbers, rows_of
@@ -176,8 +176,7 @@ def open_columns(path: str | Path) -> ColumnFile:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if not path.is_file() or not os.access(path, os.R_OK):
-        raise InvalidInputError("table", str(path), "an existing, readable file")
+    check_readable("table", path, "regular file")
     if way_to_table(path):
         raise InvalidInputError("table", str(path), f"one of {KINDS}{way_to_table(path)}")
     kind = _Parquet if suffix == ".parquet" else ColumnFile if suffix in ARRAYS else _Text

@@ -181,7 +181,7 @@ def test_contact_from_a_force_profile(command, profile):
 @pytest.mark.parametrize(
     ("content", "words", "expected"),
     [
-        (None, ("friction",), "existing, readable file"),
+        (None, ("friction",), "readable regular file"),
         ("", ("friction",), "columns"),
         ("time,force\n1,x\n", ("contact", "--effective-mass", "1"), "'x' for force in row 1 (line 2)"),
         ("time,force\n", ("contact", "--effective-mass", "1"), "no rows"),

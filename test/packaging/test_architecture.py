@@ -31,10 +31,10 @@ OPENERS = {
 
 DOORS = {
     "resources.py": "the files of the user: regular ones of a bounded size",
-    "tables/column_file.py": "tables: open_columns looks at the file before it lets a library open it",
+    "tables/column_file.py": "tables: resources has looked at the file before a library opens it",
     "tables/arrays.py": "the same",
     "tables/text.py": "the same",
-    "bags/bag_files.py": "recordings: find_bag_files looks at each file before it is opened",
+    "bags/bag_files.py": "recordings: resources has looked at each file before a library opens it",
     "bags/bag_parts.py": "the same",
     "bags/mcap_scan.py": "the same",
     "impact/sampled_map.py": "bytes that resources has read",

@@ -111,7 +111,7 @@ def test_faults_of_other_files(tmp_path):
     assert "words of type <U1, expected numbers" in sentence(path, ["words"])
     np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
     assert "shape (2, 2, 2)" in sentence(tmp_path / "cube.npy", [])
-    assert "existing" in sentence(tmp_path / "none.csv", [])
+    assert "readable regular file" in sentence(tmp_path / "none.csv", [])
     for name in ("broken.npz", "broken.npy", "broken.h5", "broken.parquet"):
         (tmp_path / name).write_bytes(b"nothing of the kind")
         assert "a table that can be read" in sentence(tmp_path / name, [])

@@ -102,7 +102,7 @@ def test_what_a_table_of_the_object_lacks_is_said(tmp_path):
     object_table(tmp_path / "box.csv")
     with pytest.raises(InvalidInputError, match="object_table box.csv: got no track, expected object_position=COLUMNS"):
         track(tmp_path, "object_table=box.csv")
-    with pytest.raises(InvalidInputError, match="none.csv, expected an existing"):
+    with pytest.raises(InvalidInputError, match="none.csv, expected a readable"):
         track(tmp_path, "object_table=none.csv object_position=PlaceForArm7")
     object_table(tmp_path / "box.csv", first="sample")
     with pytest.raises(InvalidInputError, match="object_time of box.csv: got nothing by the usual names"):
