@@ -8,8 +8,8 @@ swing or the controller takes back what the joints show of it. Four things stand
 - torques are as wrong as they are: the white acceleration that they leave of each joint in the recording itself is the
   noise that a jump has to stand out of. Torques that explain nothing (of motors behind friction, or none at all) so
   leave noise in which nothing stands out;
-- torques are not known between two samples: they may step anywhere there, and in slow recordings a joint's oscillation
-  passes by. How far each sample is off the cubic through its neighbours shows it, sample by sample;
+- torques are not known between two samples: they may step there, and a slow recording does not resolve the oscillation
+  of a joint. How far each acceleration is from the cubic through its neighbours shows how large that error is;
 - encoders may sit at the motors: what a spring of compliance c between them and the link takes, c tau, is part of the
   covariance;
 - contacts may be soft: their force is half a sine of up to 36 ms.
@@ -43,9 +43,9 @@ PUSHES = tuple(np.geomspace(1e-5, 1e3, 17).tolist())
 """Candidates for the density of the white acceleration that torques leave, rad^2/s^3."""
 
 UNSEEN = 0.08
-"""Share of the squared distance of an acceleration from the cubic through its neighbours that is its variance over the
-period. A step anywhere between two samples would be 0.15, with which a soft contact is lost that a drive takes back
-within three samples; with 0.04 free motion at 100 Hz has 10 false contacts in place of 4."""
+"""Variance of an acceleration between two samples, as a share of its squared distance from the cubic through its
+neighbours. For a step at an unknown instant it is 0.15. That loses soft contacts that a controller takes back within
+three samples; 0.04 leaves more than twice as many false contacts in free motion at 100 Hz."""
 
 REACH = 0.060
 """Reach of the samples that are looked at before and after an instant, s."""
@@ -246,7 +246,7 @@ class UnexplainedJumps:
 
 
 def _unseen(times: Array, driven: Array) -> Array:
-    """Variance (k - 1, n), (rad/s)^2, of what accelerations (k, n) at times (k,) do to the velocity between two."""
+    """Variance (k - 1, n), (rad/s)^2, of the velocity gained between two samples of the accelerations (k, n)."""
     near = np.arange(2, len(times) - 2)[:, None] + np.array([-2, -1, 1, 2])
     path = np.einsum("kw,kwn->kn", lagrange_weights(times[near], times[2:-2]), driven[near])
     off = np.pad((driven[2:-2] - path) ** 2, ((2, 2), (0, 0)), mode="edge")

@@ -44,20 +44,22 @@ STATES = 9
 def periods_counted(times: Array, positions: Array) -> tuple[Array, float]:
     """Number (k,) of the source's period at each sample, and the period, s; stamps (k,), s, and positions (k, n).
 
-    How many periods a long time without samples has, or a step of the clock, is not searched: it is rounded.
+    The periods of a long gap, or of a step of the clock, are not searched: its length is rounded to whole ones.
     """
     steps = np.diff(times, prepend=times[:1])
-    usual = float(np.median(steps[1:])) if len(steps) > 1 else 0.0
+    usual = float(np.median(steps[1:]))
+    if usual <= 0.0:
+        return np.arange(len(times), dtype=float), usual
     missing = np.cumsum(np.where(steps > AHEAD * usual, steps - usual, 0.0))
     count, period = _counted(times - missing, positions)
-    return (count + np.rint(missing / period) if missing.any() else count), period
+    return count + np.rint(missing / period), period
 
 
 def _counted(times: Array, positions: Array) -> tuple[Array, float]:
     """Return the same for stamps of which none is more than `AHEAD` usual intervals after the one before."""
     count, period = np.arange(len(times), dtype=float), float(np.median(np.diff(times)))
     steps = np.diff(positions, axis=0)
-    if len(steps) <= 2 * BESIDE or period <= 0.0:
+    if len(steps) <= 2 * BESIDE:
         return count, period
     noise = np.sqrt(2.0) * float(np.linalg.norm(noise_of(times, positions).encoder))
     between = 0.5 * (steps[:-2] + steps[2:])

@@ -28,7 +28,7 @@ def test_a_contact_that_a_drive_takes_back_is_left_whole(robot: RobotModel, dura
     assert seen is not None
     assert seen.gain > LEFT
     assert seen.time == pytest.approx(HIT, abs=3e-3)
-    # The drive's torques last three samples: what they did in between is in the standard error.
+    # The drive acts for three samples: the standard error includes what its torques may do between them.
     assert (np.abs(seen.jump - jump_of(robot)) < 2.5 * seen.jump_std + 0.01).all()
     assert seen.jump_std.max() < 0.12
 
@@ -108,7 +108,7 @@ def test_encoders_at_the_motors_move_by_what_the_springs_take(robot: RobotModel)
 
 
 def test_torques_that_step_between_two_samples_leave_no_jump(robot: RobotModel) -> None:
-    """A step of 15 rad/s^2 at 100 Hz, 0.8 ms before a sample: a spline puts half of it before it."""
+    """A step of 15 rad/s^2 at 100 Hz, 0.8 ms before a sample: a spline begins half of it a sample too early."""
     times, begin = 3.0 + 0.01 * np.arange(110), 3.8092
     since = np.maximum(times - begin, 0.0)[:, None]
     pull = -15.0 * np.sign(SLOW) * (since > 0.0)

@@ -81,3 +81,10 @@ def test_a_step_of_the_clock_leaves_the_period() -> None:
     assert period * RATE == pytest.approx(1.0, abs=2e-4)
     assert np.flatnonzero(np.diff(count) != np.diff(numbers)).tolist() == [899]
     assert np.diff(count)[899] == pytest.approx(37.0 * RATE + 1.0, abs=5.0)
+
+
+def test_stamps_that_come_three_times_each_are_counted_one_by_one() -> None:
+    """The usual interval is 0, of which no gap is a multiple."""
+    count, period = periods_counted(np.repeat(np.arange(20) / RATE, 3), np.zeros((60, 3)))
+    np.testing.assert_array_equal(count, np.arange(60.0))
+    assert period == 0.0
