@@ -4,11 +4,13 @@ import os
 import re
 from pathlib import Path
 
+import pinocchio as pin
 import pytest
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot import urdf_text as module
+from impact_aware.robot.profile import Tool
 from impact_aware.robot.urdf_text import DEEPEST, LARGEST, MOST_LINKS, build_model, try_foreign_urdf, urdf_tree
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
@@ -162,3 +164,15 @@ def test_a_file_that_is_none_is_not_opened(tmp_path):
     for path in (tmp_path / "arm.urdf", Path("/dev/zero"), tmp_path, tmp_path / "none.urdf"):
         with pytest.raises(InvalidInputError, match="urdf"):
             RobotModel.from_urdf(path)
+
+
+def test_a_joint_may_have_the_name_of_a_link() -> None:
+    """URDF names both apart. A frame of that name is the link's: for the tip, a tool's mount and the base."""
+    text = chain(2).replace('name="j1"', 'name="l1"').replace('name="j0"', 'name="l0"')
+    plain, named = (RobotModel.from_urdf(urdf, tool_frame="l1", base_frame="l0") for urdf in (chain(2), text))
+    assert named.model.frames[named.tool_frame_id].type == pin.FrameType.BODY
+    assert named.model.frames[named.tool_frame_id].name == "l1"
+    assert named.frame_jacobian(named.home) == pytest.approx(plain.frame_jacobian(plain.home))
+    tool = Tool(mount_frame="l1", mass=0.5, position=(0.0, 0.1, 0.0))
+    plain, named = (RobotModel.from_urdf(urdf, tool=tool) for urdf in (chain(2), text))
+    assert named.mass_matrix(named.home, "M") == pytest.approx(plain.mass_matrix(plain.home, "M"))
