@@ -108,9 +108,11 @@ def _opened(kind: str, path: Path, format_name: str) -> int:
     except ValueError as error:
         # A path with a zero byte.
         raise InvalidInputError(kind, repr(str(path)), f"a path ({error})") from error
-    if not stat.S_ISREG(os.fstat(number).st_mode):
+    mode = os.fstat(number).st_mode
+    if not stat.S_ISREG(mode):
         os.close(number)
-        raise InvalidInputError(kind, str(path), f"a {format_name}")
+        expected = f"a readable {format_name} (Is a directory)" if stat.S_ISDIR(mode) else f"a {format_name}"
+        raise InvalidInputError(kind, str(path), expected)
     return number
 
 
