@@ -33,7 +33,7 @@ class RobotShape:
         parts = []
         for frame, body in self.bodies:
             if robot.model.existFrame(frame):
-                parts.append(placed(body, robot.data.oMf[robot.model.getFrameId(frame)]))
+                parts.append(placed(body, robot.data.oMf[robot.frame_id(frame)]))
         if not parts:
             parts = _rods(robot)
         if robot.tool_radius > 0.0:

@@ -108,3 +108,18 @@ def test_the_links_have_their_shapes_where_these_are_known_and_are_rods_otherwis
     mesh = '<mesh filename="package://nowhere/link0.stl"/>'
     urdf = load_profile("panda").urdf.read_text()
     assert robot_shape(urdf.replace('<box size="0.064 0.205 0.092"/>', mesh)).bodies == ()
+
+
+def test_a_link_is_drawn_at_its_own_frame_where_a_joint_has_its_name():
+    joints = "".join(
+        f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>'
+        '<origin xyz="0 0 1"/><axis xyz="0 0 1"/><limit effort="1" velocity="1" lower="-1" upper="1"/></joint>'
+        for name, parent, child in (("shoulder", "base", "arm"), ("arm", "arm", "hand"))
+    )
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    body = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
+    links = f'<link name="base"/><link name="arm">{inertial}{body}</link><link name="hand">{inertial}</link>'
+    urdf = f'<robot name="two">{links}{joints}</robot>'
+    robot = RobotModel.from_urdf(urdf)
+    drawn = robot_shape(urdf).triangles(robot, robot.home)
+    assert drawn[..., 2].min() == pytest.approx(0.95) and drawn[..., 2].max() == pytest.approx(1.05)
