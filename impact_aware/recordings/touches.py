@@ -93,15 +93,25 @@ class TouchFinder:
         efforts = np.concatenate([part.efforts for part in self._kept if part.efforts is not None])
         if len(times) < 3 or not np.ptp(efforts, axis=0).any():
             return []
-        speed = np.zeros(len(times))
-        speed[1:-1] = np.abs(positions[2:] - positions[:-2]).max(axis=1) / np.maximum(times[2:] - times[:-2], PERIOD)
-        resting = binary_closing(np.pad(speed < SLOW, 1, mode="edge"), np.ones(round(GIVES_WAY / PERIOD)))[1:-1]
         found: list[Touch] = []
-        for rows in _stretches(resting | (speed < SLOW)):
-            external = efforts[rows] - np.array([robot.gravity(q) for q in positions[rows]])
-            external -= np.median(external, axis=0)
-            found += _in_rest(robot, times[rows], positions[rows], external)
+        # Across a gap or a step of the clock nothing shows whether the arm rests.
+        for part in np.split(np.arange(len(times)), np.flatnonzero(np.diff(times) > GIVES_WAY) + 1):
+            for rows in _at_rest(times[part], positions[part]):
+                stretch = part[rows]
+                external = efforts[stretch] - np.array([robot.gravity(q) for q in positions[stretch]])
+                external -= np.median(external, axis=0)
+                found += _in_rest(robot, times[stretch], positions[stretch], external)
         return found
+
+
+def _at_rest(times: Array, positions: Array) -> Iterator[slice]:
+    """Stretches of samples (k,), (k, n) in which the arm rests or, for a short time between, gives way."""
+    place = np.arange(len(times))
+    before, after = np.maximum(place - 1, 0), np.minimum(place + 1, len(times) - 1)
+    speed = np.abs(positions[after] - positions[before]).max(axis=1) / np.maximum(times[after] - times[before], PERIOD)
+    slow = speed < SLOW
+    closed = binary_closing(np.pad(slow, 1, mode="edge"), np.ones(round(GIVES_WAY / PERIOD)))[1:-1]
+    return _stretches(closed | slow)
 
 
 def _in_rest(robot: RobotModel, times: Array, positions: Array, external: Array) -> Iterable[Touch]:

@@ -17,8 +17,11 @@ OFFSET = np.array([0.5, 20.0, -0.3, 0.4, 0.1, -0.2, 0.1])
 """Error of the model's gravity, N m."""
 
 
-def touches(*pushes, motions=(), robot=ROBOT):
-    """What is found of pushes (begin, duration, share of the threshold) and motions (begin, duration, speed)."""
+def touches(*pushes, motions=(), robot=ROBOT, step=np.inf, end=np.inf):
+    """What is found of pushes (begin, duration, share of the threshold) and motions (begin, duration, speed).
+
+    The clock steps by 37 s at `step`, and the recording ends at `end`, both s after its begin.
+    """
     since = TIMES - TIMES[0]
     positions = np.tile(ROBOT.home, (len(TIMES), 1))
     for begin, duration, speed in motions:
@@ -27,8 +30,9 @@ def touches(*pushes, motions=(), robot=ROBOT):
     for begin, duration, share in pushes:
         efforts[(since >= begin) & (since < begin + duration), JOINT] += share * threshold_of(ROBOT)[JOINT]
     finder = TouchFinder(robot)
-    for part in np.array_split(np.arange(len(TIMES)), 7):
-        finder.feed(ArmSamples(TIMES[part], positions[part], None, efforts[part]))
+    times = TIMES + np.where(since >= step, 37.0, 0.0)
+    for part in np.array_split(np.flatnonzero(since < end), 7):
+        finder.feed(ArmSamples(times[part], positions[part], None, efforts[part]))
     return finder.touches()
 
 
@@ -60,6 +64,13 @@ def test_a_touch_begins_and_ends_at_half_the_threshold():
 def test_a_moving_arm_is_not_touched_but_a_touched_one_may_give_way(speed, duration, found):
     begin = 1.0 + 0.5 * (2.0 - duration)
     assert len(touches((begin, duration, 2.0), motions=[(begin, duration, speed)])) == found
+
+
+@pytest.mark.parametrize("cut", ["step", "end"])
+def test_where_samples_end_in_a_motion_the_arm_does_not_rest(cut):
+    """Its torques are those of the motion, and no push on an arm that gives way."""
+    assert touches((1.0, 0.4, 2.0), motions=[(1.0, 1.0, 0.5)], **{cut: 1.2}) == []
+    assert len(touches((0.5, 0.4, 2.0), motions=[(1.0, 1.0, 0.5)], **{cut: 1.2})) == 1
 
 
 def test_efforts_that_no_profile_calls_torques_are_no_touches():

@@ -269,7 +269,7 @@ def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
         draw=SimpleNamespace(control="brake", rest=0.1, ramp=0.1, soft_start=False),
     )
     analysis = SimpleNamespace(
-        impacts=[impact(1.003), impact(2.5)], other_events=[SimpleNamespace(time=2.51, cause="command_step")]
+        impacts=[impact(1.003), impact(2.5)], other_events=[SimpleNamespace(time=2.51 - STEP, cause="command_step")]
     )
     score = recordings.RecordingScore()
     score.take(SimpleNamespace(truth=truth, rate=200, times=np.array([0.0, 3.5])), analysis, "x")

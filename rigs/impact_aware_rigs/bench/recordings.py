@@ -26,7 +26,7 @@ from impact_aware_rigs.bench.lab_draw import CONTROLS
 from impact_aware_rigs.bench.lab_free import free_motion
 from impact_aware_rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
 from impact_aware_rigs.bench.lab_recording import RATES, LabRecording, record
-from impact_aware_rigs.bench.lab_stream import as_polled, as_streamed
+from impact_aware_rigs.bench.lab_stream import STEP, as_polled, as_streamed
 from impact_aware_rigs.figures import p50_p95
 
 SMALLEST_JUMP = 0.15
@@ -252,10 +252,10 @@ class RecordingScore:
 
 
 def finds(analysis: Analysis) -> list[tuple[float, str]]:
-    """Time and cause of everything that was reported."""
-    return [(impact.time, impact.cause) for impact in analysis.impacts] + [
-        (event.time, event.cause) for event in analysis.other_events
-    ]
+    """Time and cause of everything that was reported, the time by the clock as it is after a step."""
+    reported = [(impact.time, impact.cause) for impact in analysis.impacts]
+    reported += [(event.time, event.cause) for event in analysis.other_events]
+    return [(time + STEP if time < 0.0 else time, cause) for time, cause in reported]
 
 
 def _swings(truth: TrueHit, begin: float, end: float) -> bool:
