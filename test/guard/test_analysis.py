@@ -1,4 +1,4 @@
-"""Work of an analysis: covariances that are factorised per estimate, and tests per candidate."""
+"""Work of an analysis: covariances per estimate, tests per candidate; and its false contacts in free motion."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from impact_aware.estimation.both_sides import fit_both_sides
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.kink_finder import KinkFinder
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.recordings import free_motions
 
 MOST_FACTORS = 28
 """Covariances of an estimate: 14 motions at two levels of the noise; instants and other hypotheses share them."""
@@ -20,6 +21,9 @@ MOST_TESTS_PER_KNOCK = 5
 
 MOST_COVARIANCES_PER_KNOCK = 28_000
 """Covariances that are factorised per knock where torques are measured: likelihoods of joints and of the momentum."""
+
+MOST_FALSE_CONTACTS = 4
+"""In 7.5 min of free motion at 100 Hz, 5 min of it as robots stream: 3, and 14 if torques count between samples."""
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +87,9 @@ def test_covariances_per_knock_of_an_arm_with_torques(knocks, monkeypatch):
     finder.finish()
     assert sum(candidate.is_jump for candidate in finder.candidates) >= 14
     assert count <= MOST_COVARIANCES_PER_KNOCK * 16
+
+
+def test_false_contacts_in_free_motion():
+    jobs = {place: (77400 + 4 * place, 100) for place in range(15)}
+    found = free_motions(jobs, workers=2)
+    assert sum(own["false_contacts"] for own in found.values()) <= MOST_FALSE_CONTACTS
