@@ -17,6 +17,7 @@ from impact_aware.detection.expectation import ExpectationClassifier, Verdict
 from impact_aware.detection.papers import SensitiveJointDetector
 from impact_aware.detection.ring import Ring
 from impact_aware.detection.ringing import RingingTest
+from impact_aware.detection.second_publisher import ArmTrack
 from impact_aware.errors import InvalidInputError
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
@@ -108,6 +109,7 @@ class ImpactWatch:
         ringing: RingingTest | None = None,
         robot: RobotModel | None = None,
         normal: ArrayLike | None = None,
+        period: float = 0.001,
     ) -> None:
         """Combine the detector and the optional tests of its events; None leaves a test out.
 
@@ -119,9 +121,11 @@ class ImpactWatch:
             ringing: Separates ringing of the joints after an impact from a second impact.
             robot: Gives the inertia in which jumps are compared; the identity without it.
             normal: Contact normal from the obstacle into the robot (3,), base frame, where no prediction has one.
+            period: Time between two samples, s.
         """
         self.detector = detector
         self.sequence = 0
+        self._track = ArmTrack(period)
         self._expectation, self._completion, self._bounce = expectation, completion, bounce
         self._ringing, self._robot = ringing, robot
         self.normal = None if normal is None else np.asarray(normal, dtype=np.float64)
@@ -152,6 +156,11 @@ class ImpactWatch:
             self._completion.notify(event)
 
     @property
+    def foreign(self) -> int:
+        """Samples of other publishers, which were left out."""
+        return self._track.refused
+
+    @property
     def withheld(self) -> int:
         """Events of the detector that were only joints that rang."""
         return 0 if self._ringing is None else self._ringing.withheld
@@ -159,6 +168,8 @@ class ImpactWatch:
     def update(self, sample: JointSample) -> list[WatchEvent]:
         """Take the next sample in; what becomes known with it, the impact before what follows from it."""
         found: list[WatchEvent] = []
+        if not self._is_of_arm(sample):
+            return found
         if self._rearm and sample.time - self._last_made >= REARM_TIME:
             self._rearm = False
             self.detector.rearm()
@@ -183,6 +194,21 @@ class ImpactWatch:
                 self.sequence += 1
                 found.append(WatchEvent(WatchEventKind.COMPLETE, self.sequence, completion=completion))
         return found
+
+    def _is_of_arm(self, sample: JointSample) -> bool:
+        """Whether a sample continues the arm's motion; those that can't be used are left to the detector to count."""
+        try:
+            time, position = float(sample.time), np.asarray(sample.position, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return True
+        if position.shape != (self.detector.joint_count,) or not np.isfinite(time + position.dot(position)):
+            return True
+        before = self._track.taken_over
+        own = self._track.continues(time, position)
+        if self._track.taken_over > before:
+            self.detector.reset()
+            self._velocities.restart()
+        return own
 
     def _without_ringing(self, event: ImpactEvent | None, sample: JointSample) -> ImpactEvent | None:
         """The event of the detector or of the ringing test, whichever dates it better; None while the joints ring."""

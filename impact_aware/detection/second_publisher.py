@@ -21,6 +21,9 @@ MOST_WRONG = 3
 MOST_CONSTANTS = 4
 """Constant values that are remembered."""
 
+TAKES_OVER = 5
+"""Samples of another motion, none of the arm's own between, after which that motion is the arm's."""
+
 
 def foreign_rows(
     times: Array, positions: Array, known: Sequence[Array] = ()
@@ -68,6 +71,50 @@ def foreign_rows(
         if size == 1 and len(members) > 1 and len(constants) < MOST_CONSTANTS:
             constants.append(positions[members[0]])
     return foreign, wrong, constants
+
+
+class ArmTrack:
+    """Separates an arm's samples from those of other publishers live, by the last sample alone.
+
+    Attributes:
+        refused: Samples that did not continue the arm's motion.
+        taken_over: Times that another motion became the arm's.
+    """
+
+    def __init__(self, period: float) -> None:
+        """The time between two samples, s, bounds what a joint can move between samples of one stamp."""
+        self._period = period
+        self._last: tuple[float, Array] | None = None
+        self._other: tuple[float, Array] | None = None
+        self._count = self.refused = self.taken_over = 0
+
+    def continues(self, time: float, position: Array) -> bool:
+        """Whether a sample at a time, s, of position (n,), rad, is the arm's.
+
+        A position that repeats itself is evidence neither of the arm nor of another motion: publishers of zeros repeat
+        theirs, and so does an arm at rest.
+        """
+        reached = self._last is None or self._reached(self._last, time, position)
+        if reached:
+            if self._last is None or (position != self._last[1]).any():
+                self._count = 0
+        else:
+            follows = self._other is not None and self._reached(self._other, time, position)
+            if self._other is None or not follows:
+                self._count = 1
+            elif (position != self._other[1]).any():
+                self._count += 1
+            self._other = (time, position)
+            if self._count < TAKES_OVER:
+                self.refused += 1
+                return False
+            self._count, self.taken_over = 0, self.taken_over + 1
+        self._last = (time, position)
+        return True
+
+    def _reached(self, last: tuple[float, Array], time: float, position: Array) -> bool:
+        step = _reach((position - last[1])[None])[0]
+        return not step > LEAST_STEP + FASTEST * max(abs(time - last[0]), self._period)
 
 
 def _tracks(

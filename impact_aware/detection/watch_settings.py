@@ -95,6 +95,7 @@ def make_watch(
         ringing=RingingTest(joint_count, settings.sampling_period, np.sqrt(source.position_variance(joint_count))),
         robot=own,
         normal=normal,
+        period=settings.sampling_period,
     )
 
 

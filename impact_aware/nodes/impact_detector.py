@@ -287,7 +287,7 @@ class ImpactDetectorNode(Node):
         values |= {f"events: {kind.value}": count for kind, count in self._counts.items()}
         if self.watch is not None:
             values |= {f"samples: {name}": n for name, n in dataclasses.asdict(self.watch.detector.drops).items()}
-            values["withheld: ringing"] = self.watch.withheld
+            values |= {"samples: second publisher": self.watch.foreign, "withheld: ringing": self.watch.withheld}
         if self._waiting:
             return WARN, NOT_KNOWN, values
         trouble = source.trouble()

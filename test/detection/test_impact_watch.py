@@ -222,3 +222,38 @@ def test_contacts_soon_after_another_are_second_ones():
     made = run(watch, 800)
     # 0.299 s after the one before, and 0.302 s.
     assert [each.cause for each in made] == ["contact", "second_contact", "second_contact", "contact"]
+
+
+def streamed(others, begin=0):
+    """Impacts of a hit at 1.2 s at 500 Hz, a message with other positions before every tenth of the arm; the watch."""
+    times = 0.002 * np.arange(1000)
+    rng = np.random.default_rng(2)
+    positions = 0.7 + 0.3 * np.sin(np.outer(times, np.linspace(0.7, 2.0, 7)))
+    positions += np.outer(np.maximum(times - 1.203, 0.0), np.linspace(-0.5, 0.5, 7))
+    positions = np.round((positions + 3e-6 * rng.standard_normal(positions.shape)) / 1e-5) * 1e-5
+    watch = make_watch(7, WatchSettings(sampling_period=0.002, encoder_resolution=1e-5, position_noise=5e-6))
+    made = []
+    for index, (time, position) in enumerate(zip(times, positions, strict=True)):
+        if index % 10 == 0 and index >= begin:
+            made += watch.update(JointSample(time - 0.001, others(time)))
+        made += watch.update(JointSample(time, position))
+    return [found.event.time for found in made if found.kind.value == "made"], watch
+
+
+@pytest.mark.parametrize("begin", [0, 500])
+@pytest.mark.parametrize("others", [lambda time: np.zeros(7), lambda time: np.full(7, -1.0 - 0.1 * time)])
+def test_messages_of_a_second_publisher_are_no_impacts(others, begin):
+    """Nor do they hide one, though the first message of all is theirs."""
+    times, watch = streamed(others, begin)
+    assert times == pytest.approx([1.203], abs=0.003)
+    assert 1000 - begin - 100 <= 10 * watch.foreign <= 1000 - begin + 50
+
+
+def test_an_arm_whose_positions_step_is_followed_from_there():
+    """As where its encoders are set anew: the step is no impact, and a hit after it is one."""
+    watch = make_watch(3, WatchSettings(sampling_period=0.001, encoder_resolution=1e-6, position_noise=1e-6))
+    times = PERIOD * np.arange(800)
+    positions = np.outer(times, BEFORE) + np.outer(np.maximum(times - 0.6, 0.0), JUMP) + 0.8 * (times > 0.3)[:, None]
+    made = [found for time, q in zip(times, positions, strict=True) for found in watch.update(JointSample(time, q))]
+    assert [found.event.time for found in made if found.kind.value == "made"] == pytest.approx([0.6], abs=0.002)
+    assert watch.foreign == 4
