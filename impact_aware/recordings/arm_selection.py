@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -52,7 +53,7 @@ class ArmSource:
 class _Topic:
     name: str
     count: int
-    joints: tuple[tuple[str, ...], ...]
+    joints: dict[tuple[str, ...], int]
     rate: float
     first: dict[str, float] = field(default_factory=dict)
     namespace: str = field(init=False)
@@ -140,18 +141,20 @@ def _survey(bag: Bag, topic: str) -> _Topic:
     decoder = JointStateDecoder(joint_state_deserializer(bag, topic))
     first = next(iter(bag.raw([topic])), None)
     if first is None:
-        return _Topic(topic, 0, (), np.nan)
+        return _Topic(topic, 0, {}, np.nan)
     batches = decoder.decode(first)
     if not batches:
         # Let the library say what is wrong.
         bag.deserialize(topic, first.payload(0))
     span = float(first.received[-1] - first.received[0]) * 1e-9
     rate = (len(first) - 1) / span if span > 0.0 else np.nan
-    groups = tuple(dict.fromkeys(batch.names for batch in batches))[:MOST_GROUPS]
+    groups: Counter[tuple[str, ...]] = Counter()
+    for batch in batches:
+        groups[batch.names] += len(batch.positions)
     begin = {
         name: float(q) for batch in reversed(batches) for name, q in zip(batch.names, batch.positions[0], strict=True)
     }
-    return _Topic(topic, len(first), groups, rate, begin)
+    return _Topic(topic, len(first), dict(list(groups.items())[:MOST_GROUPS]), rate, begin)
 
 
 def _of_model(topic: _Topic, robot: RobotModel, urdf: str | None) -> list[ArmSource]:
@@ -243,11 +246,21 @@ def _nearest(namespace: str, descriptions: list[Description]) -> Description | N
     return descriptions[0] if len(descriptions) == 1 else None
 
 
-def _disjoint(joints: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Name lists that are no part of another one, each set of names once."""
+def _disjoint(joints: Mapping[tuple[str, ...], int]) -> list[tuple[str, ...]]:
+    """Name lists, of those with a number of messages each, that are no part of another one.
+
+    A list is left out as well where most of its names come in others that are faster: a joint_state_publisher repeats
+    an arm slowly beside its gripper.
+    """
     kept: list[tuple[str, ...]] = []
     for names in sorted(joints, key=len, reverse=True):
-        if names and not any(set(names) <= set(other) for other in kept):
+        faster = {
+            name
+            for other, count in joints.items()
+            if set(other) < set(names) and count > _COPY_RATIO * joints[names]
+            for name in other
+        }
+        if names and 2 * len(faster) <= len(names) and not any(set(names) <= set(other) for other in kept):
             kept.append(names)
     return kept
 

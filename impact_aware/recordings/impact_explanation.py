@@ -30,9 +30,9 @@ from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import AnalyzedImpact
-from impact_aware.recordings.surface import normal_from_jump, unit
+from impact_aware.recordings.surface import Surface, normal_from_jump, unit
 from impact_aware.recordings.surroundings import Surroundings
-from impact_aware.records import Impact, ImpactEvent, VelocityEstimate
+from impact_aware.records import ContactImpulse, Impact, ImpactEvent, VelocityEstimate
 from impact_aware.robot import RobotModel
 
 LONG_ENOUGH = 0.100
@@ -226,10 +226,19 @@ def _assumed(
     options: AnalysisOptions, around: Surroundings, recorded: Impact | None, contact: Contact
 ) -> tuple[str, ...]:
     """Inputs of a prediction that neither options, surface file nor a recorded prediction gave, with their values."""
-    if around.surface is not None or recorded is not None:
-        return ()
-    missing = [f"{name} 0" for name in ("friction", "restitution") if getattr(options, name) is None]
-    return (*missing, *(["a fixed surface"] if options.object_mass is None else []))
+    known = _known_contacts(around, recorded)
+    missing = [
+        f"{name} {getattr(contact, name):g}"
+        for name in ("friction", "restitution")
+        if getattr(options, name) is None and all(getattr(source, name) is None for source in known)
+    ]
+    return (*missing, *(["a fixed surface"] if options.object_mass is None and not known else []))
+
+
+def _known_contacts(around: Surroundings, recorded: Impact | None) -> list[Surface | ContactImpulse]:
+    """What surface file and recorded prediction know of the contact, in the order in which they count."""
+    live = None if recorded is None else recorded.contacts[0]
+    return [source for source in (around.surface, live) if source is not None]
 
 
 def _untested(robot: RobotModel, options: AnalysisOptions, normal_source: str) -> str:
@@ -249,8 +258,7 @@ def _contact(
     robot: RobotModel, options: AnalysisOptions, around: Surroundings, recorded: Impact | None
 ) -> Contact:
     """Contact from options, surface file and recorded prediction, in this order; its normal is set later."""
-    live = None if recorded is None else recorded.contacts[0]
-    known = [source for source in (around.surface, live) if source is not None]
+    known = _known_contacts(around, recorded)
     frame = options.contact_frame or (_known_frame(robot, recorded) or robot.tool_frame)
     own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
     return Contact(

@@ -27,10 +27,10 @@ DEFAULT_ESTIMATOR = BOTH_SIDES
 ALL = "all"
 
 _BAGS_ONLY = ("topics", "surface_frame", "command_topic", "object_topic", "object_frame")
-_CONTACT = (
-    "contact_frame", "offset", "tool_radius", "normal", "surface", "surface_frame", "friction", "restitution",
-    "object_mass", "inertia", "method",
-)  # fmt: skip
+_ONE_POINT = ("contact_frame", "offset", "tool_radius", "normal", "surface", "surface_frame", "method")
+_CONTACT = (*_ONE_POINT, "friction", "restitution", "object_mass", "inertia")
+_FLAGS = {"topics": "--topic", "columns": "--columns, --rate or --time-unit"}
+"""Flags whose names are not those of their options."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +89,8 @@ class AnalysisOptions(ContactOptions, ObjectOptions):
         given = [name for name in ("normal", "surface", "surface_frame") if getattr(self, name) is not None]
         if len(given) > 1:
             raise InvalidInputError("normal", " and ".join(given), "one of normal, surface and surface_frame")
+        if self.method == "frictionless" and self.friction is not None:
+            raise InvalidInputError("friction", f"{self.friction:g}", "another method than frictionless")
         if self.tuning is not None and len(self.detectors) > 1:
             raise InvalidInputError("tuning", str(self.tuning), "one detector, as a tuning is for one")
 
@@ -115,6 +117,8 @@ class AnalysisOptions(ContactOptions, ObjectOptions):
             self._refuse(name, bags)
         if kinds == {False}:
             self._refuse("columns", "a table: a bag has names and stamps of its own")
+        for name in _ONE_POINT if self.task is not None else ():
+            self._refuse(name, "no --task, whose palm or arms touch as it describes")
         if self.labels is not None and not any(label_of(file, self.labels) for file in files):
             self._refuse("labels", "a file with the name of some recording")
 
@@ -131,7 +135,7 @@ class AnalysisOptions(ContactOptions, ObjectOptions):
         value = getattr(self, name)
         if value != type(self).__dataclass_fields__[name].default:
             shown = "names of other files" if name == "labels" else "given" if name == "columns" else value
-            raise InvalidInputError("--" + name.replace("_", "-").replace("topics", "topic"), shown, expected)
+            raise InvalidInputError(_FLAGS.get(name, "--" + name.replace("_", "-")), shown, expected)
 
     def plain(self) -> dict[str, Any]:
         """Every option in types that JSON knows."""

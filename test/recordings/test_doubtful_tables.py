@@ -56,12 +56,19 @@ def test_radians_that_are_read_as_degrees_are_doubted(tmp_path):
         ({"friction": 0.3}, "--friction: got 0.3, expected --robot along with it"),
         ({"inertia": "M"}, "--inertia: got M, expected --robot along with it"),
         ({"labels": {"other": "soft"}}, "--labels: got names of other files"),
+        ({"task": "hit_and_push_palm", "normal": (0.0, 0.0, 1.0)}, "--normal: got .*, expected no --task"),
+        ({"task": "hit_and_push_palm", "method": "frictionless"}, "--method: got frictionless, expected no --task"),
     ],
 )
 def test_options_without_effect_on_a_table_are_refused(tmp_path, given, words):
     path = written(tmp_path / "t.csv", np.arange(0.0, 1.0, 0.004))
     with pytest.raises(InvalidInputError, match=words):
         analyze([path], AnalysisOptions(**given))
+
+
+def test_options_that_contradict_each_other_are_refused():
+    with pytest.raises(InvalidInputError, match="friction: got 0.3, expected another method than frictionless"):
+        AnalysisOptions(friction=0.3, method="frictionless")
 
 
 @pytest.mark.parametrize(

@@ -384,6 +384,27 @@ def test_a_driver_s_topic_and_the_publisher_s_with_fingers_are_one_arm(
         assert any("/joint_states was left out: it has the arm of /franka" in note for note in analysis.notes)
 
 
+def test_a_slow_publisher_of_more_joints_on_the_arms_topic_hides_no_impact(
+    robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path
+) -> None:
+    """As a joint_state_publisher that knows neither arm nor gripper and sends zeros."""
+    arm = payloads(robot.joint_names, recorded)
+    zeros = np.zeros((len(recorded.times[4::10]), robot.n + 1))
+    more = payloads([*robot.joint_names, "finger"], Recorded(recorded.times[4::10] + 4e-4, zeros, zeros, ()))
+    unknown = options(robot=None, normal=None, friction=None)
+    analysis = analyze([write_bag(tmp_path / "bag", {"/joint_states": [*arm, *more]})], unknown)
+    assert [one.joint_names for one in analysis.arms] == [robot.joint_names]
+    same_impacts(analysis, reference)
+    assert any(f"a second publisher: {len(zeros)} of" in note for note in analysis.arms[0].notes)
+    # A gripper that is faster than the only messages of the arm leaves these in.
+    positions, velocities = (np.hstack((c, c[:, :1])) for c in (recorded.positions, recorded.velocities))
+    finger = payloads(["finger"], Recorded(recorded.times, positions[:, :1], velocities[:, :1], ()))
+    whole = Recorded(recorded.times[::2], positions[::2], velocities[::2], ())
+    messages = [*finger, *payloads([*robot.joint_names, "finger"], whole)]
+    analysis = analyze([write_bag(tmp_path / "other", {"/joint_states": messages})], unknown)
+    assert any(set(robot.joint_names) <= set(one.joint_names) for one in analysis.arms)
+
+
 def test_two_arms_with_the_same_joint_names_are_two_at_any_rates(
     robot: RobotModel, recorded: Recorded, tmp_path: Path
 ) -> None:

@@ -170,6 +170,12 @@ def test_options_go_before_the_surface_and_that_before_what_was_recorded(explain
     contact = impact.prediction.contact
     assert (contact.friction, contact.restitution, impact.normal_source) == (0.45, 0.35, "config")
     np.testing.assert_allclose(contact.normal, [0.0, 1.0, 0.0])
+    assert impact.assumed == ()
+    # What a surface file leaves open is assumed.
+    alone = explained(Surroundings(surface=surface), contact_frame="tool")
+    assert alone.assumed == ("restitution 0",)
+    bare = explained(Surroundings(surface=Surface(np.array([0.0, 0.6, 0.8]))), contact_frame="tool", restitution=0.1)
+    assert bare.assumed == ("friction 0",)
     # Another frame than the tool's has no tip.
     assert (contact.frame, contact.radius, impact.contact_frame) == (robot.base_frame, 0.0, robot.base_frame)
     assert impact.prediction.obstacle.mass == 1.75
