@@ -26,6 +26,7 @@ from impact_aware.recordings.options import AnalysisOptions, load_labels
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.recordings.verdict import CANNOT_TELL, NO, PLANT, YES
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
+from impact_aware.report.view import error_text
 from impact_aware.tables.options import TableOptions
 
 MOST_EVENTS = 5
@@ -217,11 +218,10 @@ def _impact_lines(impact: AnalyzedImpact) -> list[str]:
     lines = [_impact_line(impact), f"  prediction within the uncertainty of the estimate: {answer}"]
     if found.reason:
         lines[-1] += f": {found.reason}"
-    if found.error is not None and found.interval is not None:
+    if found.error is not None:
         share = "" if found.share is None else f", {100.0 * found.share:.1f} % of the jump"
         source = ("the simulator's truth" if found.reference == PLANT else "the estimate") + found.live_text
-        low, high = found.interval
-        lines.append(f"  prediction off by {found.error:.3f} ({low:.3f} to {high:.3f}) rad/s{share}, from {source}")
+        lines.append(f"  prediction off by {error_text(found)} rad/s{share}, from {source}")
     if found.assumed:
         lines.append(f"  assumed: {', '.join(found.assumed)}")
     return lines

@@ -59,7 +59,7 @@ class Verdict:
         reason: Why it can't be decided; empty for `YES` and `NO`.
         reference: `PLANT` or `ESTIMATE`; empty without either.
         error: Norm of the predicted velocity after minus the reference's, rad/s, or None.
-        interval: `CONFIDENCE` interval of `error`, rad/s, or None.
+        interval: `CONFIDENCE` interval of `error`, rad/s; None where an input was assumed, whose error is not in it.
         share: `error` over the norm of the reference's jump, or None where some input is not known to better than that.
         assumed: Inputs of the prediction that were not given, each with its value.
         live_share: `share` of the prediction that was made live and recorded, from the velocity measured until then, or
@@ -119,7 +119,8 @@ def verdict(
     uncertain = float(np.linalg.norm(reference.after_error))
     told = not untested and not assumed and uncertain <= error and reference.jump_size > 0.0
     share = error / reference.jump_size if told else None
-    found = Verdict(within, distance, reason, reference.source, error, interval, share, assumed)
+    known = None if untested or assumed else interval
+    found = Verdict(within, distance, reason, reference.source, error, known, share, assumed)
     if share is None or live is None:
         return found
     return replace(found, live_share=float(np.linalg.norm(live - reference.after)) / reference.jump_size)

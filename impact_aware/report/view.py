@@ -135,11 +135,10 @@ def headline(analysis: Analysis) -> tuple[Fact, ...]:
 
 
 def error_text(found: Verdict) -> str:
-    """Error of a prediction with its interval, rad/s; the sign for unknown without one."""
-    if found.error is None or found.interval is None:
+    """Error of a prediction, rad/s, with its interval where that is known; the sign for unknown without one."""
+    if found.error is None:
         return UNKNOWN
-    low, high = found.interval
-    return f"{found.error:.3f} ({low:.3f} to {high:.3f})"
+    return f"{found.error:.3f}" + ("" if found.interval is None else " ({:.3f} to {:.3f})".format(*found.interval))
 
 
 _WITHIN = {YES: "yes", NO: "no", CANNOT_TELL: "can't tell"}

@@ -71,6 +71,8 @@ def test_an_estimate_that_the_truth_refutes_decides_nothing(predicted):
 def test_what_was_assumed_may_be_the_reason_and_takes_the_share():
     far = verdict(AFTER + [0.2, 0.0, 0.0], None, estimate(), None, assumed=("friction 0",))
     assert far.within == CANNOT_TELL and "assumed" in far.reason and far.share is None
+    # The interval would have the estimate's error alone.
+    assert far.error == pytest.approx(0.2) and far.interval is None
     near = verdict(AFTER, None, estimate(), None, assumed=("friction 0",))
     assert near.within == YES and near.assumed == ("friction 0",)
 
@@ -87,6 +89,7 @@ def test_what_was_assumed_may_be_the_reason_and_takes_the_share():
 def test_what_can_not_be_told_says_why(predicted, reference, untested, words):
     found = verdict(predicted, None, reference, None, untested=untested)
     assert found.within == CANNOT_TELL and words in found.reason and found.share is None
+    assert untested == "" or found.interval is None
 
 
 def test_right_predictions_agree_in_nineteen_of_twenty():
