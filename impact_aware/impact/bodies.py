@@ -25,7 +25,7 @@ from impact_aware.contact.geometry import (
     unit_vector,
     vector,
 )
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
 from impact_aware.ranges import check_scalar
 from impact_aware.robot import RobotModel
 
@@ -199,7 +199,11 @@ class _Body(NamedTuple):
 
 
 def _arm_body(arm: ArmState, inertia: str) -> _Body:
-    return _Body(arm.dq, np.asarray(np.linalg.inv(arm.robot.mass_matrix(arm.q, inertia)), dtype=float))
+    mass_matrix = arm.robot.mass_matrix(arm.q, inertia)
+    try:
+        return _Body(arm.dq, np.asarray(np.linalg.inv(mass_matrix), dtype=float))
+    except np.linalg.LinAlgError as error:
+        raise NoSolutionError(f"a joint moves nothing: the inertia {inertia} is singular", mass_matrix) from error
 
 
 class _Frame(NamedTuple):

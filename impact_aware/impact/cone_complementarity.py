@@ -121,13 +121,31 @@ def _drifts(problem: _Problem, impulse: Array, restitution: Array | None) -> boo
     residual = lacking(*problem, impulse, slope)
     ahead = np.eye(len(impulse)) - matrix / own_mobility(matrix)[:, None]
     projected = (slope.reshape(count, 3, 3) @ ahead.reshape(count, 3, -1)).reshape(ahead.shape)
-    _, size, directions = np.linalg.svd(np.eye(len(impulse)) - projected)
+    try:
+        size, directions = _singular_values(np.eye(len(impulse)) - projected)
+    except np.linalg.LinAlgError:
+        return True
     back = np.zeros((count, 3))
     back[:, 0] = 0.0 if restitution is None else restitution
     moved = np.maximum(*(np.abs(way @ matrix).max(axis=1) for way in (directions, directions * back.ravel())))
     error = max(residual, _ROUNDING) * max(1.0, float(np.abs(impulse).max()))
     # A singular value of exactly zero stands for one of rounding.
     return bool((moved * error > _DETERMINED * np.maximum(size, _ROUNDING)).any())
+
+
+def _singular_values(matrix: Array) -> tuple[Array, Array]:
+    """Singular values (n,) and right singular vectors (n, n) as rows, by LAPACK's slow way where its fast one fails.
+
+    Raises:
+        LinAlgError: Neither converges.
+    """
+    try:
+        _, size, directions = np.linalg.svd(matrix)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import svd  # takes long to import
+
+        _, size, directions = svd(matrix, lapack_driver="gesvd")
+    return size, directions
 
 
 def _starts(problem: _Problem) -> Iterator[Array]:

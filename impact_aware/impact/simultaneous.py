@@ -103,6 +103,7 @@ def predict_simultaneous(
     Raises:
         InvalidInputError: No contact, or gaps with restitution.
         UnknownNameError: A contact names an unknown body or frame.
+        NoSolutionError: An arm whose inertia is singular.
     """
     problem = joint_problem(contacts, arms=arms, objects=objects, inertia=inertia)
     delassus, velocity, columns = problem.delassus, problem.velocity, problem.columns

@@ -157,7 +157,8 @@ def predict_with_covariance(
         raise NoSolutionError("the errors of the inputs grow beyond every number in this impact", problem=contact)
     changes = _mode_may_change(law, nominal, contact_spread, prediction.mode)
     if changes:
-        with contextlib.suppress(NoSolutionError):  # so wide a spread reaches inertias that no arm has
+        # So wide a spread reaches inertias that no arm has; LAPACK may not converge.
+        with contextlib.suppress(NoSolutionError, np.linalg.LinAlgError):
             variances, directions = np.linalg.eigh(inputs)
             units = np.random.default_rng(_DRAWN).standard_normal((_DRAWN, len(inputs)))
             draws = np.concatenate((units, -units)) @ (np.sqrt(np.maximum(variances, 0.0)) * directions).T
@@ -344,7 +345,10 @@ def _map_derivative(law: _Law, nominal: Array, changed: NDArray[np.bool_]) -> Ar
 
 def _mode_may_change(law: _Law, nominal: Array, covariance: Array, mode: Mode) -> bool:
     """Whether the mode differs anywhere at three standard deviations along the principal axes, each way."""
-    variances, directions = np.linalg.eigh(covariance)
+    try:
+        variances, directions = np.linalg.eigh(covariance)
+    except np.linalg.LinAlgError:
+        return True  # LAPACK does not converge
     spread = variances > 1e-14 * max(float(variances[-1]), 1e-300)
     reach = (_SPREAD * np.sqrt(variances[spread]) * directions[:, spread]).T
     if not len(reach):

@@ -3,12 +3,13 @@ import itertools
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.contact import Contact, FreeObject, contact_jacobian
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
 from impact_aware.experiments.validation.simultaneous_energy import random_impact, random_rotation, turned, violations
 from impact_aware.impact import cone_complementarity, cone_kernels
 from impact_aware.impact.bodies import ArmState, BodyContact
@@ -330,6 +331,38 @@ def test_corners_that_turn_as_they_slide_can_share_their_push_in_many_ways():
     for turning, unique in ((2.0, False), (0.0, True)):
         thrown = {"box": box(twist=(0.8, 0.0, -0.5, 0.0, 0.0, turning))}
         assert predict_simultaneous(table_contacts(friction=0.1), objects=thrown, search=False).unique == unique
+
+
+def test_an_answer_comes_where_lapack_does_not_converge(monkeypatch, robot):
+    """Of the 105 impacts that are drawn, LAPACK's divide and conquer failed at the last, with twelve contacts."""
+    generator = np.random.default_rng(5)
+    for _ in range(105):
+        impact = random_impact(robot, generator)
+        random_rotation(generator)
+    jammed = predict_simultaneous(**impact._asdict(), search=False)
+    assert jammed.residual < SOLVED and not jammed.unique
+
+    def fails(*args, **kwargs):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", fails)
+    for turning, unique in ((2.0, False), (0.0, True)):
+        thrown = {"box": box(twist=(0.8, 0.0, -0.5, 0.0, 0.0, turning))}
+        assert predict_simultaneous(table_contacts(friction=0.1), objects=thrown, search=False).unique == unique
+    monkeypatch.setattr("scipy.linalg.svd", fails)
+    last = predict_simultaneous(table_contacts(friction=0.1), objects=thrown, search=False)
+    assert last.residual < SOLVED and not last.unique
+
+
+def test_a_joint_that_moves_nothing_is_refused_as_by_the_single_contact_map(robot):
+    model = robot.model.copy()
+    model.inertias[7] = pin.Inertia.Zero()
+    light = RobotModel(model, name="light", tool_frame="tool", apparent_motor_inertia=np.full(7, 0.1))
+    contact = BodyContact("arm", (0, 0, 1), robot.placement(robot.home).translation, frame="tool")
+    arms = {"arm": ArmState(light, robot.home, np.full(7, 0.1))}
+    with pytest.raises(NoSolutionError, match="the inertia M is singular"):
+        predict_simultaneous([contact], arms=arms, inertia="M")
+    assert predict_simultaneous([contact], arms=arms).residual < SOLVED
 
 
 def test_restitution_of_impulses_that_are_undetermined_is_not_unique(robot):

@@ -131,6 +131,20 @@ def test_flags_a_mode_at_the_edge(robot):
     assert predict_with_covariance(robot, q, dq, replace(contact, friction=edge), SPREAD).mode_may_change
 
 
+def test_a_spread_comes_where_lapack_does_not_converge(monkeypatch, robot):
+    """The mode may change, as nobody knows where it does not, and the spread is that of first order."""
+    q, dq, contact = impact(robot)
+    usual = predict_with_covariance(robot, q, dq, contact, SPREAD)
+
+    def fails(*args, **kwargs):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr(np.linalg, "eigh", fails)
+    first_order = predict_with_covariance(robot, q, dq, contact, SPREAD)
+    assert first_order.mode_may_change and not usual.mode_may_change
+    np.testing.assert_array_equal(first_order.velocity_after_covariance, usual.velocity_after_covariance)
+
+
 def test_object_and_separation(robot):
     q, dq, contact = impact(robot)
     box = FreeObject(2.2, 0.02 * np.eye(3), contact_point(robot, q, contact) - [0.0, 0.0, 0.1])
