@@ -30,12 +30,14 @@ SOLVED = 1e-9
 """Residual below which an impulse is a solution."""
 
 _ROUNDING = 1e-16
-# Compliance with which proximal steps of a search start, and their number; directions of a cone's edges (16, 3).
+# Compliance with which proximal steps of a search start, and their number; angles of a cone's edges from the slip.
 _SEARCHED, _SEARCH_STEPS = 1e-2, 60
-_EDGES = np.array([(1.0, math.cos(angle), math.sin(angle)) for angle in np.arange(16) * math.pi / 8.0])
+_EDGES = np.arange(16) * math.pi / 8.0
 # Velocities that differ by less, relative to the largest one before, are one; change of the velocities by what the
 # residual allows, above which they are not determined.
 _DISTINCT, _DETERMINED = 1e-6, 1e-10
+# Normal velocity that puts a contact on either side of a kink, and change of a slope there.
+_ASIDE, _KINK = 1e-9, 1e-3
 
 
 class ConeSolution(NamedTuple):
@@ -117,18 +119,31 @@ def solve_cone_complementarity(
 def _drifts(problem: _Problem, impulse: Array, restitution: Array | None) -> bool:
     """Whether solutions next to this one have other velocities, or other ones once impulses are given back."""
     count, matrix = len(problem.friction), problem.matrix
-    slope = np.empty((len(impulse), 3))
+    slope, aside = np.empty((len(impulse), 3)), np.zeros(len(impulse))
+    aside[::3] = _ASIDE
     residual = lacking(*problem, impulse, slope)
-    ahead = np.eye(len(impulse)) - matrix / own_mobility(matrix)[:, None]
-    projected = (slope.reshape(count, 3, 3) @ ahead.reshape(count, 3, -1)).reshape(ahead.shape)
-    try:
-        size, directions = _singular_values(np.eye(len(impulse)) - projected)
-    except np.linalg.LinAlgError:
-        return True
+    slopes = [slope]
+    for free in (problem.free - aside, problem.free + aside):
+        # Where a contact is about to push, or to slip, rounding decides on which side it is.
+        beside = np.empty_like(slope)
+        lacking(matrix, free, problem.friction, impulse, beside)
+        slopes += [beside] if np.abs(beside - slope).max() > _KINK else []
     back = np.zeros((count, 3))
     back[:, 0] = 0.0 if restitution is None else restitution
-    moved = np.maximum(*(np.abs(way @ matrix).max(axis=1) for way in (directions, directions * back.ravel())))
     error = max(residual, _ROUNDING) * max(1.0, float(np.abs(impulse).max()))
+    return any(_slack(matrix, each, back.ravel(), error) for each in slopes)
+
+
+def _slack(matrix: Array, slope: Array, back: Array, error: float) -> bool:
+    """Whether an error (of the impulses) moves velocities, now or after `back` (3 m,) of it, at a slope (3 m, 3)."""
+    count = len(back)
+    ahead = np.eye(count) - matrix / own_mobility(matrix)[:, None]
+    projected = (slope.reshape(-1, 3, 3) @ ahead.reshape(-1, 3, count)).reshape(ahead.shape)
+    try:
+        size, directions = _singular_values(np.eye(count) - projected)
+    except np.linalg.LinAlgError:
+        return True
+    moved = np.maximum(*(np.abs(way @ matrix).max(axis=1) for way in (directions, directions * back)))
     # A singular value of exactly zero stands for one of rounding.
     return bool((moved * error > _DETERMINED * np.maximum(size, _ROUNDING)).any())
 
@@ -160,7 +175,8 @@ def _starts(problem: _Problem) -> Iterator[Array]:
         those = _Problem(np.ascontiguousarray(matrix[np.ix_(rows, rows)]), free[rows], friction[list(kept)])
         edges = np.zeros((len(kept), 3, len(kept), len(_EDGES)))
         for k, coefficient in enumerate(those.friction.tolist()):
-            edges[k, :, k] = (_EDGES * (1.0, coefficient, coefficient)).T
+            angles = math.atan2(those.free[3 * k + 2], those.free[3 * k + 1]) + _EDGES
+            edges[k, :, k] = np.ones(len(angles)), coefficient * np.cos(angles), coefficient * np.sin(angles)
         shares = edges.reshape(len(rows), -1)
         impulse = np.zeros(len(free))
         with contextlib.suppress(RuntimeError):  # too many iterations

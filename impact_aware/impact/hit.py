@@ -107,7 +107,8 @@ def predict_hit(
         shape: Of the object; where it is not known, the palm's whole face touches it.
         table_friction: Coulomb coefficient between the object and the table that it stands on, for which its shape is
             needed; None for an object that nothing else holds.
-        method: The single-contact map, one of `IMPACT_MAPS`, for a tool that touches with one point alone.
+        method: The single-contact map, one of `IMPACT_MAPS`, for a tool that touches with one point alone. Contacts
+            that act on each other have one law, without friction where this is `frictionless`.
         inertia: One of `INERTIA_CHOICES`.
 
     Raises:

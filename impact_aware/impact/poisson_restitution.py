@@ -37,15 +37,15 @@ def solve_poisson(
         velocity: (3 m,) Just before, m/s.
         friction: (m,) Coulomb's coefficients.
         restitution: (m,) Poisson's coefficients, 0..1.
-        search: Whether to search for other solutions of 1.
+        search: Whether to search for other solutions of 1, and of 3.
 
     Returns:
         The whole impulse; its residual is the larger of those of 1 and 3, its iterations are theirs together. It is
-        unique where both are; the other impulses start from other solutions of 1.
+        unique where both are; the other impulses are other solutions of 3, or start from other solutions of 1.
     """
     compression = solve_cone_complementarity(delassus, velocity, friction, restitution=restitution, search=search)
 
-    def expanded(start: ConeSolution) -> ConeSolution:
+    def expanded(start: ConeSolution, search: bool) -> ConeSolution:
         bounce = np.zeros_like(velocity)
         bounce[::3] = restitution * start.impulse[::3]
         if not bounce.any():
@@ -57,16 +57,18 @@ def solve_poisson(
         left = velocity + delassus @ impulse
         if left[::3].min() >= -_RESTING * np.abs(velocity).max():
             return start._replace(impulse=impulse)
-        rest = solve_cone_complementarity(delassus, left, friction)
+        rest = solve_cone_complementarity(delassus, left, friction, search=search)
         return start._replace(
             impulse=impulse + rest.impulse,
             residual=max(start.residual, rest.residual),
             iterations=start.iterations + rest.iterations,
             unique=start.unique and rest.unique,
+            others=tuple(impulse + other for other in rest.others),
         )
 
-    others = tuple(expanded(compression._replace(impulse=other)).impulse for other in compression.others)
-    return expanded(compression)._replace(others=others)
+    others = tuple(expanded(compression._replace(impulse=other), False).impulse for other in compression.others)
+    whole = expanded(compression._replace(others=()), search)
+    return whole._replace(others=others + whole.others)
 
 
 def expansion_share(delassus: Array, velocity: Array, compression: Array, bounce: Array) -> float:

@@ -15,6 +15,9 @@ IMPACT_MAPS: dict[str, ImpactMapFunction] = {method: contact_map(method) for met
 
 DEFAULT_METHOD = "coulomb"
 
+FRICTIONLESS = "frictionless"
+"""The map that ignores friction, of one contact and of contacts that act on each other."""
+
 
 def impact_map(method: str) -> ImpactMapFunction:
     """The map of that name.

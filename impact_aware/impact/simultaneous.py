@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.impact.bodies import ArmState, BodyContact, JointProblem, joint_problem
 from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.poisson_restitution import solve_poisson
-from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.impact.registry import DEFAULT_METHOD, FRICTIONLESS, impact_map
 from impact_aware.impact.successive import LONGEST, checked_gaps, first_touch, solve_successive
 
 # Points of contacts that are one, m; directions and motions relative to their size.
@@ -94,7 +95,8 @@ def predict_simultaneous(
         arms: Arms by name.
         objects: Free objects by name, in the common frame.
         inertia: One of `INERTIA_CHOICES`, for every arm.
-        method: The single-contact map, one of `IMPACT_MAPS`, of contacts that nothing else acts on.
+        method: The single-contact map, one of `IMPACT_MAPS`, of contacts that nothing else acts on. Contacts that act
+            on each other have one law, without friction where this is `frictionless`.
         gaps: (m,) What contacts still have to close when the first one touches, m, see `solve_successive`: those of
             pads without restitution; None when all touch at once.
         time_constant: With which pads take the speed out of their contacts, s; matters with `gaps` only.
@@ -102,7 +104,7 @@ def predict_simultaneous(
 
     Raises:
         InvalidInputError: No contact, or gaps with restitution.
-        UnknownNameError: A contact names an unknown body or frame.
+        UnknownNameError: A contact names an unknown body or frame; an unknown method.
         NoSolutionError: An arm whose inertia is singular.
     """
     problem = joint_problem(contacts, arms=arms, objects=objects, inertia=inertia)
@@ -112,7 +114,9 @@ def predict_simultaneous(
     bouncing = [contact.restitution for contact in contacts if contact.restitution > 0.0]
     if pads is not None and bouncing:
         raise InvalidInputError("restitution", bouncing[0], "0 for contacts that meet one after another")
-    answer = _solve(contacts, problem, before, method, pads, search)
+    impact_map(method)  # or its name is refused
+    slippery = [replace(contact, friction=0.0) for contact in contacts]
+    answer = _solve(slippery if method == FRICTIONLESS else contacts, problem, before, method, pads, search)
     impulse = answer.impulse
     after = velocity + problem.response @ impulse
     contact_after = before + delassus @ impulse
