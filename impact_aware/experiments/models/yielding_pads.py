@@ -7,8 +7,8 @@ energy, decide on that; masses, points and restitution do not.
 Pads are followed through the impact at a fixed posture, contact velocities v' = W f with W the Delassus matrix, without
 tension and with Coulomb's friction at the end of each step. Three laws: a dashpot beside the spring (Aouaj thesis,
 (2.11)), a dashpot that grows with the depth (Wang 2021, (23)), and a spring that stays compressed and gives back its
-energy times the squared restitution (the virtual spring of Wang 2021). Pads are hard: lengths and times cancel, so that
-only ratios of stiffness matter. Nothing is shared with the maps but the Delassus matrix.
+energy times the squared restitution (the virtual spring of Wang 2021). Pads are hard: without gaps lengths and times
+cancel, so that only ratios of stiffness matter. Nothing is shared with the maps but the Delassus matrix.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DASHPOT, _HUNT_CROSSLEY, _SET = range(3)
 # Restitution below which a law's parameter would be endless: dashpots are that strong then, springs stay compressed.
 _DEAD, _STAYS = 5e-3, 5e-2
 # Steps per radian of the fastest spring and per time constant of the fastest dashpot, and how many are taken at most.
-_PER_RADIAN, _PER_DECAY, _MOST_STEPS = 100, 20, 40_000
+_PER_RADIAN, _PER_DECAY, _MOST_STEPS = 100, 20, 200_000
 # Speed of approach that is none, of the fastest one, and force, of what stops the mean contact in one radian.
 _STILL, _FAINT = 1e-3, 1e-3
 # Accuracy of the slip, of the fastest approach, and sweeps for that.
@@ -38,17 +38,24 @@ _FRICTION, _SWEEPS = 1e-7, 30
 
 
 def pads_impulse(
-    delassus: Array, velocity: Array, friction: Array, restitution: float, stiffness: Array, law: str
+    delassus: Array,
+    velocity: Array,
+    friction: Array,
+    restitution: float,
+    stiffness: Array,
+    law: str,
+    gaps: Array | None = None,
 ) -> Array:
-    """Impulse (3 m,) of m contacts that touch and yield, N s.
+    """Impulse (3 m,) of m contacts that touch, or come to touch, and yield, N s.
 
     Args:
         delassus: (3 m, 3 m) W, contact axes (normal, tangent, tangent), 1/kg, positive semidefinite.
         velocity: (3 m,) Just before, m/s; one contact approaches.
         friction: (m,) Coulomb's coefficients.
         restitution: Coefficient, 0..1, of the fastest contact if it were alone.
-        stiffness: (m,) Of the pads, relative to each other.
+        stiffness: (m,) Of the pads, relative to each other; N/m where there are gaps.
         law: One of `LAWS`.
+        gaps: (m,) What contacts still have to close, m; None when all touch at once.
     """
     speed, mobility, number = -float(velocity[::3].min()), float(np.diag(delassus)[::3].mean()), LAWS.index(law)
     matrix, free = np.ascontiguousarray(delassus / mobility), velocity / speed
@@ -59,8 +66,12 @@ def pads_impulse(
         loss = hunt_crossley_damping(restitution)
     else:
         loss = restitution if restitution >= _STAYS else 0.0
+    unit = 1.0 if gaps is None else float(stiffness.mean())
+    stiffness, depth = stiffness / unit, np.zeros(len(stiffness))
+    if gaps is not None:
+        depth -= gaps * (math.sqrt(mobility * unit) / speed)
     step, found = _time_step(matrix[::3, ::3], stiffness, number, loss), np.empty(len(velocity))
-    follow_pads(matrix, free, friction, stiffness, loss, number, step, found)
+    follow_pads(matrix, free, friction, stiffness, depth, loss, number, step, found)
     return np.asarray(found * (speed / mobility))
 
 
@@ -149,6 +160,7 @@ def _rub(matrix: Array, friction: Array, push: Array, velocity: Array) -> None:
     CONSTANT_VECTOR,
     CONSTANT_VECTOR,
     CONSTANT_VECTOR,
+    CONSTANT_VECTOR,
     NUMBER,
     INDEX,
     NUMBER,
@@ -159,16 +171,20 @@ def follow_pads(
     before: Array,
     friction: Array,
     stiffness: Array,
+    start: Array,
     loss: float,
     law: int,
     step: float,
     impulse: Array,
 ) -> float:
-    """Follow pads until none pushes and none approaches; put the impulse (3 m,) into `impulse` and return the time."""
+    """Follow pads until none pushes and none approaches; put the impulse (3 m,) into `impulse` and return the time.
+
+    `start` (m,) has the depths at the start, less than 0 where a gap has to be closed.
+    """
     count = len(before)
     velocity, push = before.copy(), np.zeros(count)
     impulse[:] = 0.0
-    depth, deepest = np.zeros(count // 3), np.zeros(count // 3)
+    depth, deepest = start.copy(), np.zeros(count // 3)
     for number in range(_MOST_STEPS):
         busy = False
         for k in range(count // 3):

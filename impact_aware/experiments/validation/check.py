@@ -43,6 +43,7 @@ class Check:
         relation: Whether `computed` must equal `expected`, be at most or at least that, or is only reported.
         assumption: What had to be assumed because the paper withholds it; empty when nothing.
         name: Of the validation it belongs to, which the registry fills in.
+        known_miss: Whether it is an aim that is known as missed: shown so where it fails, without failing the command.
     """
 
     paper: str
@@ -54,6 +55,12 @@ class Check:
     relation: Relation = "equal"
     assumption: str = ""
     name: str = ""
+    known_miss: bool = False
+
+    @property
+    def mark(self) -> Literal["ok", "miss", "FAIL"]:
+        """Whether it holds, is missed as known, or fails."""
+        return "ok" if self.ok else "miss" if self.known_miss else "FAIL"
 
     @property
     def printed(self) -> float | None:

@@ -31,6 +31,8 @@ STIFFNESS = 1e8
 _RADIUS, _PLATE = 0.01, 1e15
 # What is followed, s; slip below which friction fades, m/s, a thousandth of an approach; error of a state in a step.
 _DURATION, _STICTION, _ACCURACY = 4e-3, 2e-4, 1e-6
+# Time for a gap, s/m: it closes at 0.02 m/s at least.
+_CLOSING = 50.0
 
 
 def drake_impact(
@@ -39,15 +41,17 @@ def drake_impact(
     objects: Mapping[str, FreeObject],
     stiffness: Array,
     dissipation: float,
+    gaps: Array,
 ) -> Array:
     """Velocities (k,) after an impact without gravity: joints of each arm, rad/s, twist of each object, linear first.
 
     Args:
-        contacts: All made at the start; friction is that of each.
+        contacts: Friction is that of each.
         arms: By name.
         objects: By name.
         stiffness: (m,) Of the contacts, N/m.
         dissipation: Of Hunt and Crossley's force k x (1 + d x'), s/m.
+        gaps: (m,) What contacts still have to close at the start, m.
     """
     builder = drake.DiagramBuilder()
     plant, scene = drake.AddMultibodyPlantSceneGraph(builder, 0.0)
@@ -66,7 +70,7 @@ def drake_impact(
     for number, contact in enumerate(contacts):
         turn = drake.RotationMatrix(contact_axes(contact.normal).T[:, [1, 2, 0]])
         ball = (contact.body, drake.Sphere(_RADIUS), _RADIUS, stiffness[number])
-        plate = (contact.other, drake.Box(1.0, 1.0, 1.0), -0.5, _PLATE)
+        plate = (contact.other, drake.Box(1.0, 1.0, 1.0), -0.5 - gaps[number], _PLATE)
         pair = []
         for side, (owner, shape, height, hardness) in enumerate((ball, plate)):
             material = drake.ProximityProperties()
@@ -98,7 +102,7 @@ def drake_impact(
     simulator, how = drake.Simulator(diagram, context), drake.SimulatorConfig()
     how.integration_scheme, how.accuracy, how.max_step_size = "runge_kutta3", _ACCURACY, _DURATION / 50.0
     drake.ApplySimulatorConfig(how, simulator)
-    simulator.AdvanceTo(_DURATION)
+    simulator.AdvanceTo(_DURATION + _CLOSING * float(gaps.max()))
     after = [joint.get_angular_rate(state) for name in arms for joint in joints[name]]
     for name in objects:
         velocity = plant.EvalBodySpatialVelocityInWorld(state, poses[name][0])
