@@ -100,6 +100,11 @@ VALIDATIONS: dict[str, Validation] = {
         "one contact, palms and corners against Drake, where it is installed, and pads that yield",
         ("aim", "consistency"),
     ),
+    "velocity-horizon": Validation(
+        "velocity_horizon.velocity_horizon",
+        "van Steen 2024 (29)-(30): torques that the velocity horizon changes",
+        ("aim",),
+    ),
     "coulomb": Validation(
         "coulomb_limit.coulomb",
         "exact Coulomb map against continuous contact; docs/friction.md",
