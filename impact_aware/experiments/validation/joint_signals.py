@@ -48,7 +48,8 @@ THESIS_DETECTOR = AdaptiveWindowParameters(
 )
 _DELAY = Source(
     "Aouaj thesis 4.3.1",
-    "printed",
+    "aim",
+    "the printed delay as a bound; "
     "flexible-joint plant of the KUKA LWR IV+ hitting a table at 0.2 m/s along its normal, stiffness 10 kN m/rad, "
     "encoder step 1e-5 rad, 1 kHz; three phases of the impact between two samples, the longest delay from first touch "
     "(the thesis counts from what the eye sees in a recording)",

@@ -17,13 +17,15 @@ _TASK, _INERTIA = "hit_and_push_palm", "M+B_theta"
 _PADS = {0.008: 0.13, 0.004: 0.07, 0.002: 0.045}
 """Time constant of the pad, s, and the bound on the error: a quarter more than was found, and rounded up."""
 _SMOOTH = {0.008: 0.12, 0.004: 0.06, 0.002: 0.035}
-"""Bound where the map starts with what torques and gravity add to the arm's velocity meanwhile."""
+"""Bound, found likewise, where the map starts with what torques and gravity add to the arm's velocity meanwhile."""
+# Also from what was found.
 _LIMIT = 0.02
 _OURS = Source(
     "van Steen 2024 III-B1",
     "aim",
     f"config/tasks/{_TASK}.yaml, rigid joints; from the true state at the first touch to the end of compression, all "
-    "corners of palm and of the box's base at once; the shipped pad has 4 ms",
+    "corners of palm and of the box's base at once; the shipped pad has 4 ms; bounds from what was "
+    "found, a quarter above it",
 )
 
 

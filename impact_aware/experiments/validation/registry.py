@@ -67,7 +67,7 @@ VALIDATIONS: dict[str, Validation] = {
         "flexible_arms.flexible_seven_joints", "Rey Arias 2024 II-C: the same for the seven-joint arm", ("aim",)
     ),
     "detection-delay": Validation(
-        "joint_signals.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms", ("printed",)
+        "joint_signals.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms", ("aim",)
     ),
     "fit-delay": Validation("joint_signals.fit_delay", "Aouaj thesis, Fig. 4.7: fits that start late", ("aim",)),
     "sensitive-joint": Validation(
@@ -76,7 +76,7 @@ VALIDATIONS: dict[str, Validation] = {
     "push": Validation(
         "push_mass.push",
         "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s; the shipped task, random postures",
-        ("printed", "aim"),
+        ("aim",),
     ),
     "pad-duration": Validation(
         "pad_duration.pad_duration", "the shipped push: error of the map over the duration of the impact", ("aim",)

@@ -14,7 +14,7 @@ from impact_aware.experiments.validation.check import Check, Source, ValidationC
 _RIGID = Source(
     "Aouaj 2021 Table I", "consistency", "closed form: 100 N drive 2 kg over 0.4 m, then 7 kg move on together"
 )
-_SETTLING = Source("Aouaj 2021 IV, Fig. 4", "printed", "'about 100 ms' is read as 110 ms at most")
+_SETTLING = Source("Aouaj 2021 IV, Fig. 4", "aim", "'about 100 ms' is read as a bound, with 10 ms more")
 _DAMPED = Source(
     "Aouaj 2021 IV", "aim", "later the joint's oscillation lifts the tip off once, whatever the contact's damping"
 )
@@ -62,8 +62,9 @@ def two_mass(context: ValidationContext) -> list[Check]:
         *settling,
         Source(_SETTLING.paper, "aim").at_least("model A: bounces of the tip within 20 ms of first touch", 1, bounces),
         _DAMPED.equal("model A with ten times the damping: bounces within 20 ms", 0, damped_bounces, 0),
+        # Half of the last digit that is printed.
         Source("Aouaj thesis Fig. 3.13", "printed").equal(
-            "model A: longest separation starts at, s", 0.16, longest[0], 0.01
+            "model A: longest separation starts at, s", 0.16, longest[0], 0.005
         ),
     ]
 
