@@ -84,6 +84,8 @@ class TableSupport:
         friction: float,
         restitution: float,
         near: Array | None = None,
+        *,
+        lightness: float = 1.0,
     ) -> SupportedImpulse:
         """Impulses of the tool and the table.
 
@@ -95,14 +97,16 @@ class TableSupport:
             friction: Of the tool's contact.
             restitution: Of the tool's contact.
             near: (3 m,) Impulses of a problem nearby, N s.
+            lightness: The prepared object's mass over that of this problem, whose inertia is off by the same share.
 
         Raises:
             NoSolutionError: Numbers beyond the solver.
         """
         count = 3 + len(self._velocity)
         matrix, free, coefficients = np.empty((count, count)), np.empty(count), self._friction.copy()
-        matrix[:3, :3], matrix[3:, 3:] = delassus, self._mobility
-        matrix[:3, 3:] = (axes @ self._obstacle.jacobian(point)) @ -self._answer
+        answer = lightness * self._answer
+        matrix[:3, :3], matrix[3:, 3:] = delassus, lightness * self._mobility
+        matrix[:3, 3:] = (axes @ self._obstacle.jacobian(point)) @ -answer
         matrix[3:, :3] = matrix[:3, 3:].T
         free[:3], free[3:], coefficients[0] = velocity, self._velocity, friction
         if restitution > 0.0:
@@ -121,5 +125,5 @@ class TableSupport:
         mode: Mode = "stick" if friction > 0.0 and math.hypot(after[1], after[2]) <= still else "slide"
         if p_n <= _STILL * float(np.abs(impulse).max()):
             mode = "separate"
-        table = TableReaction(self._answer @ impulse[3:], -0.5 * float(impulse[3:] @ (free[3:] + after[3:])))
+        table = TableReaction(answer @ impulse[3:], -0.5 * float(impulse[3:] @ (free[3:] + after[3:])))
         return SupportedImpulse(LocalImpulse(p_n, p_1, p_2, mode), table, impulse)

@@ -1,12 +1,16 @@
 """How sure a prediction is: first-order covariance of the velocity after and of the impulse.
 
-What goes in - posture, velocity, normal, contact point, friction, restitution, motor inertia - reaches the impact
-through the contact's Delassus matrix, relative velocity and normal. So the derivatives are taken in two parts. The
-way into the contact is smooth: exact for velocities and motor inertia, central differences of Pinocchio's terms, good
-to 1e-8, for posture, point and normal. The map itself is differentiated in those contact quantities by central
-differences of a thousandth, since its answer may come from an integration. First order holds while the mode does.
+What goes in - see `InputCovariance` - reaches the impact through the contact's Delassus matrix, relative velocity and
+normal. So the derivatives are taken in two parts. The way into the contact is smooth: exact for velocities and
+inertias, central differences of Pinocchio's terms, good to 1e-8, for posture, point and normal. The map itself is
+differentiated in those contact quantities by central differences of a thousandth, since its answer may come from an
+integration. First order holds while the mode does.
 Whether the inputs' spread can change it is checked and flagged; where it can, the spread is the second moment of the
 maps' answers to drawn contact quantities about the prediction, over all modes that the inputs lead to.
+
+An inertia A that is off by dA changes its mobility J A^-1 J^T by -J A^-1 dA A^-1 J^T, as A A^-1 stays the identity. For
+an object that is heavier by the share x all over, dA = x A: its part of the Delassus matrix (`contact_space`) is
+divided by 1 + x, and so is what a table's contacts see of it.
 """
 
 from __future__ import annotations
@@ -57,6 +61,7 @@ class InputCovariance:
         friction: (1, 1) Variance of the coefficient.
         restitution: (1, 1) Variance of the coefficient.
         motor_inertia: (n, n) Of the motor inertia on the diagonal, (kg m^2)^2.
+        object_mass: (1, 1) Variance of the free object's mass as a share of it; its inertia is off by the same share.
     """
 
     position: ArrayLike | None = None
@@ -66,21 +71,27 @@ class InputCovariance:
     friction: ArrayLike | None = None
     restitution: ArrayLike | None = None
     motor_inertia: ArrayLike | None = None
+    object_mass: ArrayLike | None = None
 
     def stacked(self, n: int) -> Array:
-        """Block-diagonal covariance of all inputs in the order of the attributes, (3 n + 8, 3 n + 8).
+        """Block-diagonal covariance of all inputs in the order of the attributes, see `_columns`.
 
         Raises:
             InvalidInputError: Naming the one that is not symmetric, not positive semidefinite or of the wrong size.
         """
-        sizes = {"position": n, "velocity": n, "normal": 3, "point": 3, "friction": 1, "restitution": 1}
-        sizes["motor_inertia"] = n
-        total = np.zeros((3 * n + 8, 3 * n + 8))
-        start = 0
-        for name, size in sizes.items():
-            total[start : start + size, start : start + size] = covariance_matrix(name, getattr(self, name), size)
-            start += size
+        columns = _columns(n)
+        total = np.zeros((columns["object_mass"].stop,) * 2)
+        for name, own in columns.items():
+            total[own, own] = covariance_matrix(name, getattr(self, name), own.stop - own.start)
         return total
+
+
+def _columns(n: int) -> dict[str, slice]:
+    """Where each input stands among all of them, for an arm of n joints."""
+    sizes = {"position": n, "velocity": n, "normal": 3, "point": 3, "friction": 1, "restitution": 1}
+    sizes |= {"motor_inertia": n, "object_mass": 1}
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
 
 class UncertainPrediction(NamedTuple):
@@ -135,7 +146,7 @@ def predict_with_covariance(
     prediction = predict(robot, q, dq, contact, obstacle=obstacle, method=method, inertia=inertia, table=table)
     n = robot.n
     if prediction.mode == "separate":
-        spread = inputs[n : 2 * n, n : 2 * n]
+        spread = inputs[(_columns(n)["velocity"],) * 2]
         row = contact.normal @ _terms(robot, q, dq, contact, obstacle, inertia).jacobian
         reach = float(contact.normal @ prediction.contact_velocity_before)
         changes = reach <= _SPREAD * math.sqrt(max(float(row @ spread @ row), 0.0))
@@ -228,9 +239,10 @@ def _terms(
 
 
 def _pack(terms: _Terms, contact: Contact) -> Array:
-    """The contact quantities as one vector: Delassus (6), velocity, normal (3), friction, restitution, point (3)."""
+    """The contact quantities: Delassus (6), velocity, normal (3), friction, restitution, point (3), lightness of 1."""
     upper = [terms.delassus[i, j] for i, j in _SYMMETRIC]
-    return np.array([*upper, *terms.velocity, *contact.normal, contact.friction, contact.restitution, *terms.point])
+    rest = contact.friction, contact.restitution, *terms.point, 1.0
+    return np.array([*upper, *terms.velocity, *contact.normal, *rest])
 
 
 def _way_in(
@@ -244,12 +256,12 @@ def _way_in(
     impulse: Array,
     doubted: NDArray[np.bool_],
 ) -> tuple[Array, Array]:
-    """Derivatives in the 3 n + 8 inputs of the contact quantities (17 rows) and of dq + response @ impulse (n).
+    """Derivatives in all inputs of the contact quantities (18 rows) and of dq + response @ impulse (n rows).
 
     Derivatives by finite differences are left at zero where the input is not `doubted`.
     """
-    n = robot.n
-    into_contact, into_velocity = np.zeros((17, 3 * n + 8)), np.zeros((n, 3 * n + 8))
+    n, columns = robot.n, _columns(robot.n)
+    into_contact, into_velocity = np.zeros((18, len(doubted))), np.zeros((n, len(doubted)))
 
     def difference(ahead: tuple[Array, Contact], behind: tuple[Array, Contact]) -> tuple[Array, Array]:
         first, second = (_terms(robot, state, dq, place, obstacle, inertia) for state, place in (ahead, behind))
@@ -260,46 +272,51 @@ def _way_in(
     for k in np.flatnonzero(doubted[:n]).tolist():
         unit = _SMALL * np.eye(n)[k]
         into_contact[:, k], into_velocity[:, k] = difference((q + unit, contact), (q - unit, contact))
-    into_contact[6:9, n : 2 * n] = terms.jacobian
-    into_velocity[:, n : 2 * n] = np.eye(n)
-    for tangent in contact.axes[1:] if doubted[2 * n : 2 * n + 3].any() else ():
+    into_contact[6:9, columns["velocity"]] = terms.jacobian
+    into_velocity[:, columns["velocity"]] = np.eye(n)
+    for tangent in contact.axes[1:] if doubted[columns["normal"]].any() else ():
         ahead, behind = (replace(contact, normal=contact.normal + s * _SMALL * tangent) for s in (1.0, -1.0))
         contact_slope, velocity_slope = difference((q, ahead), (q, behind))
         # The slope along a tangent is shared by the normal's components as they lie along it.
-        into_contact[:, 2 * n : 2 * n + 3] += np.outer(contact_slope, tangent)
-        into_velocity[:, 2 * n : 2 * n + 3] += np.outer(velocity_slope, tangent)
+        into_contact[:, columns["normal"]] += np.outer(contact_slope, tangent)
+        into_velocity[:, columns["normal"]] += np.outer(velocity_slope, tangent)
     point = contact_point(robot, q, contact)
-    for k in np.flatnonzero(doubted[2 * n + 3 : 2 * n + 6]).tolist():
+    for k in np.flatnonzero(doubted[columns["point"]]).tolist():
         unit = _SMALL * np.eye(3)[k]
         ahead, behind = (replace(contact, point=point + s * unit) for s in (1.0, -1.0))
-        column = 2 * n + 3 + k
+        column = columns["point"].start + k
         into_contact[:, column], into_velocity[:, column] = difference((q, ahead), (q, behind))
-    into_contact[12, 2 * n + 6] = into_contact[13, 2 * n + 7] = 1.0
+    into_contact[12, columns["friction"]] = into_contact[13, columns["restitution"]] = 1.0
     inverse = np.linalg.inv(robot.mass_matrix(q, inertia))
     for k in range(n):
-        # d M^-1 = -M^-1 dB M^-1 for a change of one motor inertia.
-        column = 2 * n + 8 + k
+        column = columns["motor_inertia"].start + k
         row = terms.response[k]
         into_contact[:6, column] = [-row[i] * row[j] for i, j in _SYMMETRIC]
         into_velocity[:, column] = -inverse[:, k] * float(row @ impulse)
+    if obstacle is not None:
+        towards = obstacle.jacobian(terms.point)
+        mobility = towards @ obstacle.inverse_inertia @ towards.T
+        into_contact[:6, columns["object_mass"].start] = [-mobility[i, j] for i, j in _SYMMETRIC]
+        into_contact[17, columns["object_mass"]] = -1.0
     return into_contact, into_velocity
 
 
-# (axes, point, delassus, velocity, friction, restitution) -> impulse in those axes (3,), and the mode.
-_Law: TypeAlias = Callable[[Array, Array, Rows, Triple, float, float], tuple[Sequence[float], Mode]]
+# (axes, point, lightness, delassus, velocity, friction, restitution) -> impulse in those axes (3,), and the mode.
+_Law: TypeAlias = Callable[[Array, Array, float, Rows, Triple, float, float], tuple[Sequence[float], Mode]]
 
 
 def _law(method: str, table: TableSupport | None) -> _Law:
     """A single-contact map, or the law of a tool and a table; the mode is that of the tool's contact."""
     one, near = impact_map(method), list[Array]()
 
-    def single(axes: Array, point: Array, *problem: Any) -> tuple[Sequence[float], Mode]:
+    def single(axes: Array, point: Array, lightness: float, *problem: Any) -> tuple[Sequence[float], Mode]:
         impulse = one(*problem)
         return impulse[:3], impulse.mode
 
-    def supported(axes: Array, point: Array, delassus: Rows, velocity: Triple, *rest: Any) -> Any:
+    def supported(axes: Array, point: Array, lightness: float, delassus: Rows, velocity: Triple, *rest: Any) -> Any:
         assert table is not None
-        found = table.solve(axes, point, np.array(delassus), np.array(velocity), *rest, *near[:1])
+        problem = axes, point, np.array(delassus), np.array(velocity), *rest, *near[:1]
+        found = table.solve(*problem, lightness=lightness)
         near.append(found.stacked)
         return found.tool[:3], found.tool.mode
 
@@ -307,7 +324,7 @@ def _law(method: str, table: TableSupport | None) -> _Law:
 
 
 def _solutions(law: _Law, packed: Array) -> Iterator[tuple[Array, Mode]]:
-    """Impulse (3,) in the base frame, and the mode, for each row of packed contact quantities (k, 17)."""
+    """Impulse (3,) in the base frame, and the mode, for each row of packed contact quantities (k, 18)."""
     normals = packed[:, 9:12]
     axes = np.empty((len(packed), 3, 3))
     # Most rows share the normal of the first one.
@@ -317,25 +334,25 @@ def _solutions(law: _Law, packed: Array) -> Iterator[tuple[Array, Mode]]:
     delassus = axes @ packed[:, _SYMMETRIC_ROWS] @ axes.transpose(0, 2, 1)
     velocity = (axes @ packed[:, 6:9, None])[:, :, 0]
     friction, restitution = np.maximum(packed[:, 12], 0.0), np.clip(packed[:, 13], 0.0, 1.0)
-    rows = (delassus, velocity, friction, restitution)
+    rows = (np.maximum(packed[:, 17], 0.0), delassus, velocity, friction, restitution)
     problems = zip(*(part.tolist() for part in rows), strict=True)
-    for own, point, problem in zip(axes, packed[:, 14:], problems, strict=True):
+    for own, point, problem in zip(axes, packed[:, 14:17], problems, strict=True):
         impulse, mode = law(own, point, *problem)
         yield np.array(impulse) @ own, mode
 
 
 def _map_derivative(law: _Law, nominal: Array, changed: NDArray[np.bool_]) -> Array:
-    """Derivative (3, 17) of the base-frame impulse in the packed contact quantities; zero where none is `changed`."""
-    steps = np.full(17, _LARGE)
+    """Derivative (3, 18) of the base-frame impulse in the packed contact quantities; zero where none is `changed`."""
+    steps = np.full(18, _LARGE)
     steps[:6] *= np.trace(nominal[_SYMMETRIC_ROWS]) / 3.0
     steps[6:9] *= np.linalg.norm(nominal[6:9])
     chosen = np.flatnonzero(changed)
-    step = np.eye(17)[chosen] * steps
+    step = np.eye(18)[chosen] * steps
     # At the ends of their ranges the coefficients have one side only.
-    lowest, highest = np.full(17, -np.inf), np.full(17, np.inf)
+    lowest, highest = np.full(18, -np.inf), np.full(18, np.inf)
     lowest[12:14], highest[13] = 0.0, 1.0
     ahead, behind = np.minimum(nominal + step, highest), np.maximum(nominal - step, lowest)
-    derivative = np.zeros((3, 17))
+    derivative = np.zeros((3, 18))
     if chosen.size:
         impulses = np.array([impulse for impulse, _ in _solutions(law, np.concatenate((ahead, behind)))])
         width = (ahead - behind)[np.arange(len(chosen)), chosen]

@@ -74,11 +74,11 @@ class Settings:
     restitution_std: float = described(0.0, "standard deviation of the coefficient of restitution", 0.0, 1.0)
     motor_inertia_std: float = described(
         -1.0,
-        "standard deviation of every motor inertia, share of it; negative: the robot profile's, 0.12 where B_theta is "
-        "assumed from a ratio B_rho / B_theta of 4 to 6",
+        "standard deviation of every motor inertia, share of it; negative: the robot profile's",
         -1.0,
         1.0,
     )
+    object_mass_std: float = described(0.0, "standard deviation of the object's mass, share of it", 0.0, 1.0)
     estimation: bool = described(True, "estimate the velocity after each impact, once there are samples enough")
     estimation_window: float = described(
         0.06, "longest time after the impact that it uses, s; 0: as long as the estimator looks at", 0.0, 10.0
@@ -118,7 +118,7 @@ class Settings:
 
     def _covariance(self, robot: RobotModel) -> InputCovariance | None:
         """Covariance from the configured standard deviations; None when all are zero."""
-        names = ("velocity", "normal", "point", "friction", "restitution")
+        names = ("velocity", "normal", "point", "friction", "restitution", "object_mass")
         variances = {name: getattr(self, f"{name}_std") ** 2 for name in names}
         if self.motor_inertia_std < 0.0:
             motor = robot.motor_inertia_std_for(self.inertia) ** 2

@@ -89,7 +89,7 @@ def test_urdf_file_with_motor_inertia(command, tmp_path):
 
 def test_covariance_adds_the_spread(command, tmp_path):
     file = tmp_path / "covariance.json"
-    file.write_text(json.dumps({"velocity": 1e-4, "friction": 1e-4, "normal": [1e-6, 1e-6, 1e-6]}))
+    file.write_text(json.dumps({"velocity": 1e-4, "friction": 1e-4, "normal": [1e-6, 1e-6, 1e-6], "object_mass": 0.01}))
     options = ["--q", *Q, "--dq", *DQ, *CONTACT, "--covariance", str(file)]
     status, out, _ = command("predict", *options, "--json")
     spread = json.loads(out)["covariance"]

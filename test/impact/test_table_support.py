@@ -95,20 +95,49 @@ def test_the_predictor_takes_the_table_along_unless_another_map_or_contact_is_as
 def test_the_spread_covers_drawn_inputs_also_where_the_mode_changes(table):
     """First order in one mode has errors of 27 and 18 of its standard deviations here."""
     generator, edges, errors = np.random.default_rng(2), 0, []
-    position, velocity, friction = 1e-4, 1e-2, 0.08
+    position, velocity, friction, mass = 1e-4, 1e-2, 0.08, 0.1
     for _ in range(60):
         q, dq, contact, body, box = hit(generator)
         support = TableSupport(body, box, 0.3, UP) if table else None
-        known = InputCovariance(position=position**2, velocity=velocity**2, friction=friction**2)
+        known = InputCovariance(
+            position=position**2, velocity=velocity**2, friction=friction**2, object_mass=mass**2
+        )
         found = predict_with_covariance(ROBOT, q, dq, contact, known, obstacle=box, table=support)
         edges += found.mode_may_change
         std = np.sqrt(np.diag(found.velocity_after_covariance))
         for _ in range(20):
             really = dataclasses.replace(contact, friction=max(contact.friction + friction * generator.normal(), 0.0))
             state = q + position * generator.normal(size=7), dq + velocity * generator.normal(size=7)
-            after = predict(ROBOT, *state, really, obstacle=box, table=support).velocity_after
+            drawn = body.free_object((1.0 + mass * generator.normal()) * box.mass)
+            under = TableSupport(body, drawn, 0.3, UP) if table else None
+            after = predict(ROBOT, *state, really, obstacle=drawn, table=under).velocity_after
             errors.append(np.abs(after - found.prediction.velocity_after) / std)
     held = [(np.array(errors) < limit).mean() for limit in (1.0, 2.0)]
     assert edges > 15
     assert held == pytest.approx([0.683, 0.954], abs=0.03)
     assert np.max(errors) < 6.0
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.3])
+def test_the_objects_mass_reaches_the_answer_on_the_table_and_without_it(restitution):
+    """One input alone: its spread is the outer product of the differences of predictions with the mass a little off."""
+    generator, share, moved = np.random.default_rng(SEED), 1e-3, []
+    for number in range(12):
+        q, dq, contact, body, box = hit(generator, friction=0.3, restitution=restitution)
+        for table in (True, False):
+
+            def after(mass, q=q, dq=dq, contact=contact, body=body, table=table):
+                box = body.free_object(mass)
+                support = TableSupport(body, box, 0.3, UP) if table else None
+                return predict(ROBOT, q, dq, contact, obstacle=box, table=support).velocity_after
+
+            support = TableSupport(body, box, 0.3, UP) if table else None
+            known = InputCovariance(object_mass=share**2)
+            found = predict_with_covariance(ROBOT, q, dq, contact, known, obstacle=box, table=support)
+            slope = (after((1.0 + share) * box.mass) - after((1.0 - share) * box.mass)) / (2.0 * share)
+            moved.append(float(np.abs(slope).max()))
+            if not found.mode_may_change:
+                expected, spread = np.outer(slope, slope), found.velocity_after_covariance / share**2
+                # Second order of a thousandth, and the solver's error over it.
+                np.testing.assert_allclose(spread, expected, atol=0.02 * expected.max() + 1e-9, err_msg=f"{number=}")
+    assert np.median(moved) > 0.01
