@@ -10,7 +10,9 @@ maps' answers to drawn contact quantities about the prediction, over all modes t
 
 An inertia A that is off by dA changes its mobility J A^-1 J^T by -J A^-1 dA A^-1 J^T, as A A^-1 stays the identity. For
 an object that is heavier by the share x all over, dA = x A: its part of the Delassus matrix (`contact_space`) is
-divided by 1 + x, and so is what a table's contacts see of it.
+divided by 1 + x, and so is what a table's contacts see of it. For an arm dA = dM. Its kinetic energy is the sum of its
+links' own, so that M is the sum of J_k^T I_k J_k over the links k with their Jacobians and spatial inertias, and of the
+motor inertias on the diagonal. Each term is a derivative of M: one product per link, where a difference takes M twice.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.arrays import Array
@@ -61,6 +64,8 @@ class InputCovariance:
         friction: (1, 1) Variance of the coefficient.
         restitution: (1, 1) Variance of the coefficient.
         motor_inertia: (n, n) Of the motor inertia on the diagonal, (kg m^2)^2.
+        link_inertia: (n, n) Of mass and inertia of the link behind each joint, together, as a share of them; a matrix
+            of equal entries for links that are all off by the same share.
         object_mass: (1, 1) Variance of the free object's mass as a share of it; its inertia is off by the same share.
     """
 
@@ -71,6 +76,7 @@ class InputCovariance:
     friction: ArrayLike | None = None
     restitution: ArrayLike | None = None
     motor_inertia: ArrayLike | None = None
+    link_inertia: ArrayLike | None = None
     object_mass: ArrayLike | None = None
 
     def stacked(self, n: int) -> Array:
@@ -89,7 +95,7 @@ class InputCovariance:
 def _columns(n: int) -> dict[str, slice]:
     """Where each input stands among all of them, for an arm of n joints."""
     sizes = {"position": n, "velocity": n, "normal": 3, "point": 3, "friction": 1, "restitution": 1}
-    sizes |= {"motor_inertia": n, "object_mass": 1}
+    sizes |= {"motor_inertia": n, "link_inertia": n, "object_mass": 1}
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
@@ -287,18 +293,28 @@ def _way_in(
         column = columns["point"].start + k
         into_contact[:, column], into_velocity[:, column] = difference((q, ahead), (q, behind))
     into_contact[12, columns["friction"]] = into_contact[13, columns["restitution"]] = 1.0
-    inverse = np.linalg.inv(robot.mass_matrix(q, inertia))
-    for k in range(n):
-        column = columns["motor_inertia"].start + k
-        row = terms.response[k]
-        into_contact[:6, column] = [-row[i] * row[j] for i, j in _SYMMETRIC]
-        into_velocity[:, column] = -inverse[:, k] * float(row @ impulse)
+    inertias = slice(columns["motor_inertia"].start, columns["link_inertia"].stop)
+    changed = np.concatenate((np.eye(n)[:, None] * np.eye(n)[:, :, None], _links(robot, q))) @ terms.response
+    mobilities = terms.response.T @ changed
+    into_contact[:6, inertias] = [-mobilities[:, i, j] for i, j in _SYMMETRIC]
+    into_velocity[:, inertias] = -np.linalg.solve(robot.mass_matrix(q, inertia), (changed @ impulse).T)
     if obstacle is not None:
         towards = obstacle.jacobian(terms.point)
         mobility = towards @ obstacle.inverse_inertia @ towards.T
         into_contact[:6, columns["object_mass"].start] = [-mobility[i, j] for i, j in _SYMMETRIC]
         into_contact[17, columns["object_mass"]] = -1.0
     return into_contact, into_velocity
+
+
+def _links(robot: RobotModel, q: Array) -> Array:
+    """What the link behind each joint adds to M (n, n, n), kg m^2."""
+    model, parts = robot.model, np.zeros((robot.n, robot.n, robot.n))
+    pin.computeJointJacobians(model, robot.data, q)
+    for joint in range(1, model.njoints):
+        # A single joint's Jacobian comes without its second axis.
+        towards = pin.getJointJacobian(model, robot.data, joint, pin.ReferenceFrame.LOCAL).reshape(6, robot.n)
+        parts[model.joints[joint].idx_v] += towards.T @ model.inertias[joint].matrix() @ towards
+    return parts
 
 
 # (axes, point, lightness, delassus, velocity, friction, restitution) -> impulse in those axes (3,), and the mode.

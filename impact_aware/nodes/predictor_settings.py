@@ -67,7 +67,7 @@ class Settings:
     follow_task: bool = described(True, "object, its face that is hit, palm and base are those of the latest task")
     look_ahead_period: float = described(0.05, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
-    velocity_std: float = described(0.0, "standard deviation of joint velocities before the impact, rad/s", 0.0, 10.0)
+    velocity_std: float = described(0.0, "standard deviation of joint velocities, rad/s", 0.0, 10.0)
     normal_std: float = described(0.0, "standard deviation of the normal's direction, rad", 0.0, 1.0)
     point_std: float = described(0.0, "standard deviation of the contact point along each axis, m", 0.0, 1.0)
     friction_std: float = described(0.0, "standard deviation of the friction coefficient", 0.0, 10.0)
@@ -78,10 +78,13 @@ class Settings:
         -1.0,
         1.0,
     )
+    link_inertia_std: float = described(
+        0.0, "standard deviation of every link's inertia, share of it", 0.0, 1.0
+    )
     object_mass_std: float = described(0.0, "standard deviation of the object's mass, share of it", 0.0, 1.0)
     estimation: bool = described(True, "estimate the velocity after each impact, once there are samples enough")
     estimation_window: float = described(
-        0.06, "longest time after the impact that it uses, s; 0: as long as the estimator looks at", 0.0, 10.0
+        0.06, "longest time after the impact that it uses, s; 0: the estimator's own", 0.0, 10.0
     )
     state_timeout: float = described(
         0.5, "oldest joint_states from which a request without a state is answered, s of wall time", 0.01, 60.0
@@ -118,7 +121,7 @@ class Settings:
 
     def _covariance(self, robot: RobotModel) -> InputCovariance | None:
         """Covariance from the configured standard deviations; None when all are zero."""
-        names = ("velocity", "normal", "point", "friction", "restitution", "object_mass")
+        names = ("velocity", "normal", "point", "friction", "restitution", "link_inertia", "object_mass")
         variances = {name: getattr(self, f"{name}_std") ** 2 for name in names}
         if self.motor_inertia_std < 0.0:
             motor = robot.motor_inertia_std_for(self.inertia) ** 2

@@ -33,18 +33,32 @@ SPREAD = InputCovariance(
     friction=0.003**2,
     restitution=0.005**2,
     motor_inertia=np.full(7, 0.001**2),
+    link_inertia=0.02**2,
 )
+
+
+def scaled(inertia, share):
+    """An inertia of another density."""
+    return pin.Inertia(share * inertia.mass, inertia.lever, share * inertia.inertia)
+
+
+def other_links(robot, shares):
+    """The arm with the density of each link times its share (7,)."""
+    model = robot.model.copy()
+    for joint, share in enumerate(shares, 1):
+        model.inertias[joint] = scaled(model.inertias[joint], share)
+    return RobotModel(model, name="drawn", tool_frame="tool", apparent_motor_inertia=robot.apparent_motor_inertia)
 
 
 def sample(robot, q, dq, contact, count, generator):
     """Velocities after and impulses of `count` draws of `SPREAD`."""
     after, impulses, modes = np.empty((count, 7)), np.empty((count, 3)), set()
-    drawn = RobotModel(
-        robot.model, name="drawn", tool_frame="tool", apparent_motor_inertia=robot.apparent_motor_inertia
-    )
+    drawn = other_links(robot, np.ones(7))
     for k in range(count):
         posture = q + generator.normal(size=7) * 0.002
         normal = contact.normal + generator.normal(size=3) * 0.002
+        for joint, share in enumerate(1.0 + generator.normal(size=7) * 0.02, 1):
+            drawn.model.inertias[joint] = scaled(robot.model.inertias[joint], share)
         drawn.model.armature = robot.apparent_motor_inertia + generator.normal(size=7) * 0.001
         place = replace(
             contact,
@@ -100,6 +114,24 @@ def test_each_input_reaches_the_answer_as_differences_say(robot):
             found, expected = result.velocity_after_covariance / step**2, np.outer(slope, slope)
             # The map's integration error, 1e-6, over the step.
             np.testing.assert_allclose(found, expected, atol=0.02 * (1e-3 + np.abs(expected).max()), err_msg=name)
+
+
+def test_links_reach_the_answer_one_by_one_and_all_together(robot):
+    q, dq, contact = impact(robot)
+    step, slopes = 1e-3, []
+    box = FreeObject(2.2, 0.02 * np.eye(3), contact_point(robot, q, contact) - [0.02, 0.01, 0.1])
+    for direction in (*np.eye(7), np.ones(7), np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0])):
+        ahead, behind = (
+            predict(other_links(robot, 1.0 + side * step * direction), q, dq, contact, obstacle=box).velocity_after
+            for side in (1.0, -1.0)
+        )
+        slopes.append((ahead - behind) / (2.0 * step))
+        known = InputCovariance(link_inertia=step**2 * np.outer(direction, direction))
+        found = predict_with_covariance(robot, q, dq, contact, known, obstacle=box).velocity_after_covariance
+        expected = np.outer(slopes[-1], slopes[-1])
+        # The map's integration error, 1e-6, over the step; the arm's first link only turns about a fixed axis.
+        np.testing.assert_allclose(found / step**2, expected, atol=0.02 * (1e-4 + np.abs(expected).max()))
+    assert np.sort(np.abs(slopes).max(axis=1))[3:].min() > 0.01
 
 
 def test_covariance_is_one_and_grows_with_the_inputs(robot):
@@ -194,6 +226,7 @@ def test_each_input_alone_on_a_slider_by_hand():
     np.testing.assert_allclose(spread(velocity=sigma**2), [(0.25 * sigma) ** 2, (1.25 * 5.0 * sigma) ** 2], rtol=1e-6)
     np.testing.assert_allclose(spread(restitution=sigma**2), [(0.4 * sigma) ** 2, (5.0 * 0.4 * sigma) ** 2], rtol=1e-6)
     np.testing.assert_allclose(spread(motor_inertia=sigma**2), [0.0, (1.25 * 0.4 * sigma) ** 2], rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(spread(link_inertia=sigma**2), [0.0, sigma**2], rtol=1e-4, atol=1e-12)
     np.testing.assert_allclose(spread(position=sigma**2, friction=sigma**2), 0.0, atol=1e-12)
 
 
@@ -225,7 +258,8 @@ def test_an_object_beyond_every_number_is_answered_with_a_reason(far, method):
 
 
 @pytest.mark.parametrize(
-    "name", ["position", "velocity", "normal", "point", "friction", "restitution", "motor_inertia"]
+    "name",
+    ["position", "velocity", "normal", "point", "friction", "restitution", "motor_inertia", "link_inertia"],
 )
 def test_what_is_certain_costs_nothing_and_changes_nothing(name):
     """One uncertain input alone, and the same beside all others with next to no variance."""

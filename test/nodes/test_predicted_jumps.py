@@ -156,7 +156,9 @@ def test_what_can_not_be_predicted_is_published_with_the_reason(make_node):
     assert node.status()[2]["unpredicted"] == "1"
 
 
-@pytest.mark.parametrize("name", ["velocity_std", "restitution_std", "motor_inertia_std", "object_mass_std"])
+@pytest.mark.parametrize(
+    "name", ["velocity_std", "restitution_std", "motor_inertia_std", "link_inertia_std", "object_mass_std"]
+)
 def test_a_standard_deviation_twice_as_large_makes_the_covariance_four_times_as_large(make_node, name):
     covariances = []
     for deviation in (0.01, 0.02):
