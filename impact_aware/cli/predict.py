@@ -25,6 +25,7 @@ from impact_aware.contact.shape_registry import SHAPES, shape_named
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
 from impact_aware.impact.hit import HitPrediction, predict_hit
+from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
 from impact_aware.impact.palm import checked_palm, face_middle
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.parameters import Options, described, shared
@@ -137,13 +138,19 @@ def run(args: argparse.Namespace) -> int:
     point = contact_point(robot, q, contact) if palm is None else _palm_point(robot, q, contact, palm)
     shape = _shape(args)
     obstacle = _object(args, shape, contact, point)
-    choices = {"method": args.method, "inertia": args.inertia}
-    uncertain = None
+    choices: dict[str, Any] = {"method": args.method, "inertia": args.inertia}
+    uncertain: UncertainPrediction[Any] | None = None
     prediction: ImpactPrediction | HitPrediction
     if palm is not None:
         body = None if obstacle is None else PlacedShape(shape, obstacle.position, _rotation(args))
         table = {"shape": body, "table_friction": args.table_friction}
-        prediction = predict_hit(robot, q, dq, contact, palm, obstacle=obstacle, **table, **choices)
+        choices |= {"obstacle": obstacle, **table}
+        if args.covariance is None:
+            prediction = predict_hit(robot, q, dq, contact, palm, **choices)
+        else:
+            spread = _covariance(args.covariance)
+            uncertain = predict_hit_with_covariance(robot, q, dq, contact, palm, spread, **choices)
+            prediction = uncertain.prediction
     elif args.covariance is None:
         prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
     else:
@@ -264,7 +271,7 @@ def format_prediction(robot: RobotModel, prediction: ImpactPrediction | HitPredi
     return "\n".join(lines)
 
 
-def format_spread(robot: RobotModel, uncertain: UncertainPrediction) -> str:
+def format_spread(robot: RobotModel, uncertain: UncertainPrediction[Any]) -> str:
     """The prediction's standard deviations for people."""
     width = max(len(name) for name in robot.joint_names)
     deviations = np.sqrt(np.diag(uncertain.velocity_after_covariance))
@@ -318,7 +325,7 @@ def _palm(args: argparse.Namespace) -> Array | None:
         if args.table_friction is not None:
             raise InvalidInputError("--table-friction", "no --pad-half-sizes", "--pad-half-sizes along with it")
         return None
-    _refuse(args, "pad-half-sizes", ("states", "covariance", "tool_radius", "offset"))
+    _refuse(args, "pad-half-sizes", ("states", "tool_radius", "offset"))
     if args.method != DEFAULT_METHOD:
         expected = f"{DEFAULT_METHOD}: a palm's corners have one map of their own"
         raise InvalidInputError("--method", args.method, expected)

@@ -40,6 +40,7 @@ class ArmState:
         dq: (n,) Just before, rad/s.
         rotation: (3, 3) Of the arm's base in the common frame.
         position: (3,) Of the arm's base in the common frame, m.
+        added_inertia: (n, n) What the arm's inertia matrix has beyond the model's, kg m^2; None for nothing.
     """
 
     robot: RobotModel
@@ -47,6 +48,7 @@ class ArmState:
     dq: Array
     rotation: Array = field(default_factory=lambda: np.eye(3))
     position: Array = field(default_factory=lambda: np.zeros(3))
+    added_inertia: Array | None = None
 
     def __post_init__(self) -> None:
         """Check the arrays.
@@ -199,11 +201,13 @@ class _Body(NamedTuple):
 
 
 def _arm_body(arm: ArmState, inertia: str) -> _Body:
-    mass_matrix = arm.robot.mass_matrix(arm.q, inertia)
+    matrix = arm.robot.mass_matrix(arm.q, inertia)
+    if arm.added_inertia is not None:
+        matrix = matrix + arm.added_inertia
     try:
-        return _Body(arm.dq, np.asarray(np.linalg.inv(mass_matrix), dtype=float))
+        return _Body(arm.dq, np.asarray(np.linalg.inv(matrix), dtype=float))
     except np.linalg.LinAlgError as error:
-        raise NoSolutionError(f"a joint moves nothing: the inertia {inertia} is singular", mass_matrix) from error
+        raise NoSolutionError(f"a joint moves nothing: the inertia {inertia} is singular", matrix) from error
 
 
 class _Frame(NamedTuple):

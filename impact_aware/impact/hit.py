@@ -18,7 +18,7 @@ from impact_aware.impact.simultaneous import predict_simultaneous
 from impact_aware.records.impact import HIT, PALM
 from impact_aware.robot import RobotModel
 
-_ARM, _OBJECT = "arm", "object"
+ARM, _OBJECT = "arm", "object"
 
 
 class HitPrediction(NamedTuple):
@@ -116,34 +116,48 @@ def predict_hit(
     """
     half = checked_palm(half_sizes)
     arm = ArmState(robot, np.asarray(q, dtype=float), np.asarray(dq, dtype=float))
-    other = None if obstacle is None else _OBJECT
-    point = contact_point(robot, arm.q, contact)
-    tip = BodyContact(_ARM, contact.normal, point, other, contact.friction, contact.restitution, contact.frame)
-    contacts = [tip] if half is None else palm_contacts(tip, robot.placement(arm.q, contact.frame), half, shape)
-    objects = {} if obstacle is None else {_OBJECT: obstacle}
-    if obstacle is not None and shape is not None and table_friction is not None:
-        up, carrier = -robot.model.gravity.linear, None
-        if obstacle.twist[:3].any():
-            # An object that moves on a table is carried by it.
-            objects[TABLE], carrier = moving_table(obstacle.twist[:3]), TABLE
-        contacts += table_contacts(_OBJECT, shape, table_friction, up, carrier)
+    own, others, objects = hit_contacts(arm, contact, half, obstacle, shape, table_friction)
     found = predict_simultaneous(
-        contacts, arms={_ARM: arm}, objects=objects, inertia=inertia, method=method, search=False
+        own + others, arms={ARM: arm}, objects=objects, inertia=inertia, method=method, search=False
     )
-    own = summed_contact(found, _ARM)
+    tool = summed_contact(found, ARM)
     return HitPrediction(
         velocity_before=arm.dq,
-        velocity_after=found.velocity_after[_ARM],
-        mode=own.mode,
-        impulse=own.impulse,
-        point=own.point,
-        contact_velocity_before=own.velocity_before,
-        contact_velocity_after=own.velocity_after,
-        effective_mass=effective_mass(robot, arm.q, Contact(contact.frame, own.normal, point=own.point), inertia),
+        velocity_after=found.velocity_after[ARM],
+        mode=tool.mode,
+        impulse=tool.impulse,
+        point=tool.point,
+        contact_velocity_before=tool.velocity_before,
+        contact_velocity_after=tool.velocity_after,
+        effective_mass=effective_mass(robot, arm.q, Contact(contact.frame, tool.normal, point=tool.point), inertia),
         energy_loss=found.energy_loss,
-        contact=contact if half is None else dataclasses.replace(contact, normal=own.normal),
+        contact=contact if half is None else dataclasses.replace(contact, normal=tool.normal),
         obstacle=obstacle,
         object_twist_after=None if obstacle is None else found.velocity_after[_OBJECT],
         inertia=inertia,
         method=HIT if half is None else PALM,
     )
+
+
+def hit_contacts(
+    arm: ArmState,
+    contact: Contact,
+    half: Array | None,
+    obstacle: FreeObject | None,
+    shape: PlacedShape | None,
+    table_friction: float | None,
+) -> tuple[list[BodyContact], list[BodyContact], dict[str, FreeObject]]:
+    """Contacts of the tool, contacts of the object with its table, and objects by name; arguments as above."""
+    other = None if obstacle is None else _OBJECT
+    point = contact_point(arm.robot, arm.q, contact)
+    tip = BodyContact(ARM, contact.normal, point, other, contact.friction, contact.restitution, contact.frame)
+    own = [tip] if half is None else palm_contacts(tip, arm.robot.placement(arm.q, contact.frame), half, shape)
+    others: list[BodyContact] = []
+    objects = {} if obstacle is None else {_OBJECT: obstacle}
+    if obstacle is not None and shape is not None and table_friction is not None:
+        up, carrier = -arm.robot.model.gravity.linear, None
+        if obstacle.twist[:3].any():
+            # An object that moves on a table is carried by it.
+            objects[TABLE], carrier = moving_table(obstacle.twist[:3]), TABLE
+        others = table_contacts(_OBJECT, shape, table_friction, up, carrier)
+    return own, others, objects

@@ -18,6 +18,7 @@ from impact_aware.contact.box import Box
 from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.hit import HitPrediction, predict_hit
+from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
 from impact_aware.impact.look_ahead import Approach, look_ahead
 from impact_aware.impact.palm import checked_palm, palm_normal
 from impact_aware.impact.prediction import ImpactPrediction
@@ -53,7 +54,7 @@ class Prediction(NamedTuple):
     """An impact's prediction, and its spread where the covariance of the inputs is known."""
 
     outcome: ImpactPrediction | HitPrediction
-    uncertain: UncertainPrediction | None = None
+    uncertain: UncertainPrediction[ImpactPrediction] | UncertainPrediction[HitPrediction] | None = None
 
 
 class JumpPredictor:
@@ -104,7 +105,7 @@ class JumpPredictor:
             inertia: One of `INERTIA_CHOICES`.
             covariance: Of the inputs; None where they are taken as exact.
             pad_half_sizes: (3,) Half edges of a flat palm along the axes of the contact's frame, m: the configured
-                contact is predicted at its corners, without a spread; zeros for a tip.
+                contact is predicted at its corners; zeros for a tip.
             table_friction: Between the object and the horizontal table that it stands on, which predictions of the
                 configured contact by the default method take along; None where it stands on nothing.
 
@@ -129,6 +130,11 @@ class JumpPredictor:
         obstacle = self._obstacle(object_mass)
         with contextlib.suppress(InvalidInputError):  # which every prediction will say
             self._prepare(contact, obstacle, method, inertia)
+
+    @property
+    def spread_is_quick(self) -> bool:
+        """Whether a spread takes a few milliseconds, as that of a tip; that of a palm takes tens."""
+        return self._palm is None
 
     @property
     def plane_point(self) -> Array:
@@ -298,7 +304,12 @@ class JumpPredictor:
             "inertia": replaced.get("inertia", self.inertia),
         }
         if self._palm is not None and contact is self.contact:
-            return Prediction(self._hit_with_palm(q, dq, obstacle, shift, how))
+            where = None if obstacle is None else self._placed(shift)
+            how |= {"obstacle": obstacle, "shape": where, "table_friction": self._table_friction}
+            if not spread or self._covariance is None:
+                return Prediction(predict_hit(self.robot, q, dq, contact, self._palm, **how))
+            hit = predict_hit_with_covariance(self.robot, q, dq, contact, self._palm, self._covariance, **how)
+            return Prediction(hit.prediction, hit)
         if obstacle is not None and contact is self.contact:
             contact = self._touching(contact, q, shift)
         configured = replaced.get("contact", self.contact) is self.contact and how["method"] == DEFAULT_METHOD
@@ -318,15 +329,6 @@ class JumpPredictor:
             up = -self.robot.model.gravity.linear
             self._table = last = obstacle, friction, TableSupport(self._placed(shift), obstacle, friction, up)
         return last[2]
-
-    def _hit_with_palm(
-        self, q: Array, dq: Array, obstacle: FreeObject | None, shift: Array, how: dict[str, Any]
-    ) -> HitPrediction:
-        shape, table = None if obstacle is None else self._placed(shift), self._table_friction
-        assert self._palm is not None
-        return predict_hit(
-            self.robot, q, dq, self.contact, self._palm, obstacle=obstacle, shape=shape, table_friction=table, **how
-        )
 
     def _touching(self, contact: Contact, q: Array, shift: Array) -> Contact:
         """The contact with the object's normal where the tool touches at q (n,), rad; itself where that is the same."""

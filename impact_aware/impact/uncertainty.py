@@ -21,7 +21,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -59,8 +59,9 @@ class InputCovariance:
     Attributes:
         position: (n, n) Of the joint positions, rad^2.
         velocity: (n, n) Of the joint velocities just before, rad^2/s^2.
-        normal: (3, 3) Of the normal, base frame; only its part across the normal has an effect.
-        point: (3, 3) Of the contact point, base frame, m^2.
+        normal: (3, 3) Of the normal, base frame; only its part across the normal has an effect. Corners of a palm turn
+            along, about their middle.
+        point: (3, 3) Of the contact point, or of a palm's corners together, base frame, m^2.
         friction: (1, 1) Variance of the coefficient.
         restitution: (1, 1) Variance of the coefficient.
         motor_inertia: (n, n) Of the motor inertia on the diagonal, (kg m^2)^2.
@@ -80,19 +81,19 @@ class InputCovariance:
     object_mass: ArrayLike | None = None
 
     def stacked(self, n: int) -> Array:
-        """Block-diagonal covariance of all inputs in the order of the attributes, see `_columns`.
+        """Block-diagonal covariance of all inputs in the order of the attributes, see `input_columns`.
 
         Raises:
             InvalidInputError: Naming the one that is not symmetric, not positive semidefinite or of the wrong size.
         """
-        columns = _columns(n)
+        columns = input_columns(n)
         total = np.zeros((columns["object_mass"].stop,) * 2)
         for name, own in columns.items():
             total[own, own] = covariance_matrix(name, getattr(self, name), own.stop - own.start)
         return total
 
 
-def _columns(n: int) -> dict[str, slice]:
+def input_columns(n: int) -> dict[str, slice]:
     """Where each input stands among all of them, for an arm of n joints."""
     sizes = {"position": n, "velocity": n, "normal": 3, "point": 3, "friction": 1, "restitution": 1}
     sizes |= {"motor_inertia": n, "link_inertia": n, "object_mass": 1}
@@ -100,18 +101,22 @@ def _columns(n: int) -> dict[str, slice]:
     return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
 
-class UncertainPrediction(NamedTuple):
-    """A prediction and its first-order spread.
+Outcome = TypeVar("Outcome")
+"""What is predicted: an `ImpactPrediction`, or a `HitPrediction`."""
+
+
+class UncertainPrediction(NamedTuple, Generic[Outcome]):
+    """A prediction and its spread.
 
     Attributes:
         prediction: At the nominal inputs.
         velocity_after_covariance: (n, n) rad^2/s^2.
         impulse_covariance: (3, 3) Base frame, N^2 s^2.
-        mode_may_change: Whether inputs within three standard deviations lead to another mode of the tool's contact;
+        mode_may_change: Whether inputs within three standard deviations lead to another mode of the tool's contacts;
             the covariances are then the second moments about the prediction.
     """
 
-    prediction: ImpactPrediction
+    prediction: Outcome
     velocity_after_covariance: Array
     impulse_covariance: Array
     mode_may_change: bool
@@ -128,7 +133,7 @@ def predict_with_covariance(
     method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
     table: TableSupport | None = None,
-) -> UncertainPrediction:
+) -> UncertainPrediction[ImpactPrediction]:
     """Predict the state just after one impact, and how the inputs' uncertainty spreads to it.
 
     Args:
@@ -152,7 +157,7 @@ def predict_with_covariance(
     prediction = predict(robot, q, dq, contact, obstacle=obstacle, method=method, inertia=inertia, table=table)
     n = robot.n
     if prediction.mode == "separate":
-        spread = inputs[(_columns(n)["velocity"],) * 2]
+        spread = inputs[(input_columns(n)["velocity"],) * 2]
         row = contact.normal @ _terms(robot, q, dq, contact, obstacle, inertia).jacobian
         reach = float(contact.normal @ prediction.contact_velocity_before)
         changes = reach <= _SPREAD * math.sqrt(max(float(row @ spread @ row), 0.0))
@@ -266,7 +271,7 @@ def _way_in(
 
     Derivatives by finite differences are left at zero where the input is not `doubted`.
     """
-    n, columns = robot.n, _columns(robot.n)
+    n, columns = robot.n, input_columns(robot.n)
     into_contact, into_velocity = np.zeros((18, len(doubted))), np.zeros((n, len(doubted)))
 
     def difference(ahead: tuple[Array, Contact], behind: tuple[Array, Contact]) -> tuple[Array, Array]:
@@ -294,7 +299,7 @@ def _way_in(
         into_contact[:, column], into_velocity[:, column] = difference((q, ahead), (q, behind))
     into_contact[12, columns["friction"]] = into_contact[13, columns["restitution"]] = 1.0
     inertias = slice(columns["motor_inertia"].start, columns["link_inertia"].stop)
-    changed = np.concatenate((np.eye(n)[:, None] * np.eye(n)[:, :, None], _links(robot, q))) @ terms.response
+    changed = np.concatenate((np.eye(n)[:, None] * np.eye(n)[:, :, None], link_parts(robot, q))) @ terms.response
     mobilities = terms.response.T @ changed
     into_contact[:6, inertias] = [-mobilities[:, i, j] for i, j in _SYMMETRIC]
     into_velocity[:, inertias] = -np.linalg.solve(robot.mass_matrix(q, inertia), (changed @ impulse).T)
@@ -306,7 +311,7 @@ def _way_in(
     return into_contact, into_velocity
 
 
-def _links(robot: RobotModel, q: Array) -> Array:
+def link_parts(robot: RobotModel, q: Array) -> Array:
     """What the link behind each joint adds to M (n, n, n), kg m^2."""
     model, parts = robot.model, np.zeros((robot.n, robot.n, robot.n))
     pin.computeJointJacobians(model, robot.data, q)

@@ -160,7 +160,7 @@ def predicted_impact(
     event_sequence: int = 0,
     task_number: int = 0,
     object_name: str = "",
-    uncertain: UncertainPrediction | None = None,
+    uncertain: UncertainPrediction[Any] | None = None,
 ) -> Impact:
     """The outcome of an impact map as an `Impact`, with its first-order spread where that is known."""
     contact, obstacle, twist_after = prediction.contact, prediction.obstacle, prediction.object_twist_after

@@ -194,12 +194,13 @@ class JumpPredictorNode(Node):
     def _publish(
         self, source: str, time: float, position: Array, velocity: Array, time_to_impact: float, sequence: int = 0
     ) -> Impact:
-        """Publish a prediction, or why there is none; with its spread, except while looking ahead, which is often."""
+        """Publish a prediction, or why there is none, with its spread where nobody waits for it."""
         about = {"source": source, "time": time, "time_to_impact": time_to_impact, "event_sequence": sequence}
         try:
             self._check_base()
             met = time + time_to_impact
-            prediction = self.predictor.predict(position, velocity, spread=source != "look_ahead", time=met)
+            spread = source != "look_ahead" and self.predictor.spread_is_quick
+            prediction = self.predictor.predict(position, velocity, spread=spread, time=met)
             impact = self._impact(prediction, position, **about)
             self._predicted += 1
         except ImpactAwareError as error:

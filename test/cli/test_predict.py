@@ -99,6 +99,9 @@ def test_covariance_adds_the_spread(command, tmp_path):
     assert isinstance(spread["mode_may_change"], bool)
     status, out, _ = command("predict", *options)
     assert status == 0 and "standard deviations" in out
+    palm = [*options, "--pad-half-sizes", "0.04", "0.03", "0.02", "--object-mass", "2", "--table-friction", "0.3"]
+    status, out, _ = command("predict", *palm, "--json")
+    assert status == 0 and np.shape(json.loads(out)["covariance"]["velocity_after"]) == (7, 7)
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,13 @@ def test_a_covariance_is_computed_where_it_is_asked_for_and_there_are_deviations
     assert np.linalg.eigvalsh(covariance)[0] > -1e-12  # of a positive semidefinite matrix, but for rounding
 
 
+def test_a_palm_has_a_covariance_in_the_service(harness):
+    node = harness(JumpPredictorNode, pad_half_sizes=[0.04, 0.03, 0.02], object_mass=2.0)
+    assert not node.node.predictor.spread_is_quick
+    answer = node.call("predict_post_impact", PredictPostImpact.Request(position=HOME, velocity=DOWN, details=2))
+    assert whole(answer).method == "palm" and len(whole(answer).velocity_after_covariance) == 49
+
+
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
