@@ -19,7 +19,7 @@ from impact_aware.experiments.validation.check import KINDS, Source, ValidationC
 # Those with random impacts or long simulations are run with few trials and no figures here.
 SLOW = {
     "flexible-joint", "flexible-joint-7", "coulomb", "mujoco-surface", "mujoco-palms", "simultaneous", "successive",
-    "engines", "end-of-compression", "push", "pad-duration", "fit-delay", "sensitive-joint",
+    "engines", "end-of-compression", "push", "pad-duration", "fit-delay", "sensitive-joint", "spread",
 }  # fmt: skip
 QUICK = [name for name in VALIDATIONS if name not in SLOW]
 

@@ -105,6 +105,9 @@ VALIDATIONS: dict[str, Validation] = {
         "van Steen 2024 (29)-(30): torques that the velocity horizon changes",
         ("aim",),
     ),
+    "spread": Validation(
+        "spread.spread", "share of drawn inputs inside one and two sigma of a prediction", ("aim",)
+    ),
     "coulomb": Validation(
         "coulomb_limit.coulomb",
         "exact Coulomb map against continuous contact; docs/friction.md",
