@@ -211,8 +211,10 @@ def covariance_matrix(field: str, values: ArrayLike | None, size: int) -> Array:
         raise InvalidInputError(name, array.tolist(), f"finite values, {LARGEST_VARIANCE:g} at most")
     if array.ndim == 0:
         array = np.full(size, float(array))
-    if array.ndim == 1 and array.shape == (size,):
-        array = np.diag(array)
+    if array.shape == (size,):
+        if array.min() < 0.0:
+            raise InvalidInputError(name, array.tolist(), "a positive semidefinite matrix")
+        return np.diag(array)
     if array.shape != (size, size):
         raise InvalidInputError(
             name, f"shape {array.shape}", f"one variance, {size} variances or a ({size}, {size}) matrix"
