@@ -25,14 +25,12 @@ class Settings:
     """Parameters of the node."""
 
     robot: str = described("panda", "robot profile, by name or file; empty: take robot_description")
-    arm: str = described("", "name of the arm, written into every prediction; empty: the node's namespace")
+    arm: str = described("", "name of the arm; empty: the node's namespace")
     base: list[float] = described(
         [],
         "pose of the base in the task's frame until a task sets it, as bases of rs_controller; empty: in its origin",
     )
-    base_from_task: bool = described(
-        False, "the base is that of the task, which reference_field looks up in TF; nothing is predicted before"
-    )
+    base_from_task: bool = described(False, "the base is that of the task; nothing is predicted before")
     joint_prefix: str = described("", "what stands before the names of the joints and of the base frame")
     task_frame: str = described("", "name of the task's frame; needed with base")
     contact_frame: str = described("", "robot frame that hits; empty: the tool frame")
@@ -64,7 +62,7 @@ class Settings:
         [0.0, 0.0, 0.0], "roll, pitch, yaw of the object's axes until object_pose is received, rad"
     )
     surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
-    follow_task: bool = described(True, "object, its face that is hit, palm and base are those of the latest task")
+    follow_task: bool = described(True, "object, face, palm and base are those of the latest task")
     look_ahead_period: float = described(0.05, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
     velocity_std: float = described(0.0, "standard deviation of joint velocities, rad/s", 0.0, 10.0)
@@ -78,9 +76,7 @@ class Settings:
         -1.0,
         1.0,
     )
-    link_inertia_std: float = described(
-        0.0, "standard deviation of every link's inertia, share of it", 0.0, 1.0
-    )
+    link_inertia_std: float = described(0.0, "standard deviation of every link's inertia, share of it", 0.0, 1.0)
     object_mass_std: float = described(0.0, "standard deviation of the object's mass, share of it", 0.0, 1.0)
     estimation: bool = described(True, "estimate the velocity after each impact, once there are samples enough")
     estimation_window: float = described(
@@ -89,7 +85,7 @@ class Settings:
     state_timeout: float = described(
         0.5, "oldest joint_states from which a request without a state is answered, s of wall time", 0.01, 60.0
     )
-    lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
+    lockstep: bool = described(False, "answer every state with step_done")
 
     def predictor(self, robot: RobotModel) -> JumpPredictor:
         """The predictor of a robot with these parameters.
