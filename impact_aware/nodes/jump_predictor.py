@@ -194,7 +194,7 @@ class JumpPredictorNode(Node):
     def _publish(
         self, source: str, time: float, position: Array, velocity: Array, time_to_impact: float, sequence: int = 0
     ) -> Impact:
-        """Publish a prediction, or why there is none, with its spread where nobody waits for it."""
+        """Publish a prediction, or why there is none, with a quick spread, but for look-ahead."""
         about = {"source": source, "time": time, "time_to_impact": time_to_impact, "event_sequence": sequence}
         try:
             self._check_base()
