@@ -75,7 +75,7 @@ SMALL_INDICES = types.Array(types.int8, 1, "C")
 INDICES, INDEX_MATRIX = (types.Array(types.int64, dimensions, "C") for dimensions in (1, 2))
 """Arrays of integers, by number of dimensions."""
 
-THREE_INDICES = types.UniTuple(types.int64, 3)
+INDEX_PAIR, THREE_INDICES = (types.UniTuple(types.int64, count) for count in (2, 3))
 NUMBER_AND_INDEX = types.Tuple((types.float64, types.int64))
 """Answers of one function."""
 

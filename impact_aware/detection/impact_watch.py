@@ -125,7 +125,7 @@ class ImpactWatch:
         """
         self.detector = detector
         self.sequence = 0
-        self._track = ArmTrack(period)
+        self._track = ArmTrack(detector.joint_count, period)
         self._expectation, self._completion, self._bounce = expectation, completion, bounce
         self._ringing, self._robot = ringing, robot
         self.normal = None if normal is None else np.asarray(normal, dtype=np.float64)
@@ -168,8 +168,12 @@ class ImpactWatch:
     def update(self, sample: JointSample) -> list[WatchEvent]:
         """Take the next sample in; what becomes known with it, the impact before what follows from it."""
         found: list[WatchEvent] = []
-        if not self._is_of_arm(sample):
+        before = self._track.taken_over
+        if not self._track.continues(sample.time, sample.position):
             return found
+        if self._track.taken_over > before:
+            self.detector.reset()
+            self._velocities.restart()
         if self._rearm and sample.time - self._last_made >= REARM_TIME:
             self._rearm = False
             self.detector.rearm()
@@ -194,21 +198,6 @@ class ImpactWatch:
                 self.sequence += 1
                 found.append(WatchEvent(WatchEventKind.COMPLETE, self.sequence, completion=completion))
         return found
-
-    def _is_of_arm(self, sample: JointSample) -> bool:
-        """Whether a sample continues the arm's motion; those that can't be used are left to the detector to count."""
-        try:
-            time, position = float(sample.time), np.asarray(sample.position, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            return True
-        if position.shape != (self.detector.joint_count,) or not np.isfinite(time + position.dot(position)):
-            return True
-        before = self._track.taken_over
-        own = self._track.continues(time, position)
-        if self._track.taken_over > before:
-            self.detector.reset()
-            self._velocities.restart()
-        return own
 
     def _without_ringing(self, event: ImpactEvent | None, sample: JointSample) -> ImpactEvent | None:
         """The event of the detector or of the ringing test, whichever dates it better; None while the joints ring."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
+from impact_aware.compiled import DENSE_VECTOR, INDEX, INDEX_PAIR, NUMBER, VECTOR, compiled, part
 
 FASTEST, LEAST_STEP = 12.0, 0.02
 """Speed that no joint reaches, rad/s, and the step beyond what it allows that is no noise of a stamp, rad."""
@@ -23,6 +25,8 @@ MOST_CONSTANTS = 4
 
 TAKES_OVER = 5
 """Samples of another motion, none of the arm's own between, after which that motion is the arm's."""
+
+_TAKEN, _REFUSED, _TAKEN_OVER = range(3)
 
 
 def foreign_rows(
@@ -81,40 +85,75 @@ class ArmTrack:
         taken_over: Times that another motion became the arm's.
     """
 
-    def __init__(self, period: float) -> None:
+    def __init__(self, joint_count: int, period: float) -> None:
         """The time between two samples, s, bounds what a joint can move between samples of one stamp."""
         self._period = period
-        self._last: tuple[float, Array] | None = None
-        self._other: tuple[float, Array] | None = None
+        self._last, self._other = np.full(joint_count + 1, np.nan), np.full(joint_count + 1, np.nan)
         self._count = self.refused = self.taken_over = 0
 
     def continues(self, time: float, position: Array) -> bool:
         """Whether a sample at a time, s, of position (n,), rad, is the arm's.
 
         A position that repeats itself is evidence neither of the arm nor of another motion: publishers of zeros repeat
-        theirs, and so does an arm at rest.
+        theirs, and so does an arm at rest. Samples that can't be used are left to the detector to count.
         """
-        reached = self._last is None or self._reached(self._last, time, position)
-        if reached:
-            if self._last is None or (position != self._last[1]).any():
-                self._count = 0
-        else:
-            follows = self._other is not None and self._reached(self._other, time, position)
-            if self._other is None or not follows:
-                self._count = 1
-            elif (position != self._other[1]).any():
-                self._count += 1
-            self._other = (time, position)
-            if self._count < TAKES_OVER:
-                self.refused += 1
-                return False
-            self._count, self.taken_over = 0, self.taken_over + 1
-        self._last = (time, position)
-        return True
+        try:
+            self._count, ends = next_count(
+                float(time), np.asarray(position, dtype=np.float64), self._period, self._last, self._other, self._count
+            )
+        except (TypeError, ValueError, OverflowError):
+            return True
+        if ends == _REFUSED:
+            self.refused += 1
+        elif ends == _TAKEN_OVER:
+            self.taken_over += 1
+        return ends != _REFUSED
 
-    def _reached(self, last: tuple[float, Array], time: float, position: Array) -> bool:
-        step = _reach((position - last[1])[None])[0]
-        return not step > LEAST_STEP + FASTEST * max(abs(time - last[0]), self._period)
+
+@part(inline=True)
+def _reached(time: float, position: Array, period: float, before: Array) -> tuple[bool, bool]:
+    """Whether an arm gets from the sample before to this position, whole turns aside, and whether it moved."""
+    reach, moved = LEAST_STEP + FASTEST * max(abs(time - before[0]), period), False
+    for k in range(position.size):
+        step = position[k] - before[k + 1]
+        moved |= step != 0.0
+        if abs(step - 2.0 * math.pi * round(step / (2.0 * math.pi))) > reach:
+            return False, True
+    return True, moved
+
+
+@compiled(INDEX_PAIR, NUMBER, VECTOR, NUMBER, DENSE_VECTOR, DENSE_VECTOR, INDEX)
+def next_count(
+    time: float, position: Array, period: float, last: Array, other: Array, count: int
+) -> tuple[int, int]:
+    """Number of samples in a row that continue another motion, and what becomes of this one.
+
+    Args:
+        time: Of the sample, s.
+        position: (n,) rad.
+        period: Time between two samples, s.
+        last: (n + 1,) Time and position of the arm's last sample, NaN before the first; written to.
+        other: (n + 1,) The same of the last sample that was refused.
+        count: Number before this sample.
+    """
+    if position.size + 1 != last.size:
+        return count, _TAKEN
+    for value in position:
+        if not math.isfinite(value + time):
+            return count, _TAKEN
+    reached, moved = _reached(time, position, period, last)
+    found = _TAKEN
+    if reached:
+        count = 0 if moved else count
+    else:
+        follows, differs = _reached(time, position, period, other)
+        count = 1 if not follows or math.isnan(other[0]) else count + differs
+        other[0], other[1:] = time, position
+        if count < TAKES_OVER:
+            return count, _REFUSED
+        count, found = 0, _TAKEN_OVER
+    last[0], last[1:] = time, position
+    return count, found
 
 
 def _tracks(
