@@ -8,6 +8,7 @@ from 0.
 from __future__ import annotations
 
 import csv
+import json
 import struct
 import sys
 import tokenize
@@ -27,12 +28,13 @@ from impact_aware.errors import InvalidInputError, one_reason
 from impact_aware.ranges import read_number
 from impact_aware.resources import check_readable
 from impact_aware.tables.arrays import check_size, lies_across, open_arrays, recording_length
+from impact_aware.tables.long_form import long_form
 from impact_aware.tables.names import Name, listed
-from impact_aware.tables.text import MISSING, CellError, layout_of, read_cell, read_numbers, rows_of
+from impact_aware.tables.text import MISSING, CellError, is_json, layout_of, lines_of, read_cell, read_numbers, rows_of
 
 ARRAYS = (".npz", ".npy", ".h5", ".hdf5", ".mat")
 
-SUFFIXES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".parquet", *ARRAYS)
+SUFFIXES = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc", ".json", ".jsonl", ".parquet", *ARRAYS)
 """Suffixes of tables; a file with another suffix is read as CSV where a table is expected."""
 
 KINDS = ".csv, .txt, .parquet, .npz, .npy, .h5, .mat"
@@ -179,9 +181,9 @@ def open_columns(path: str | Path) -> ColumnFile:
     check_readable("table", path, "regular file")
     if way_to_table(path):
         raise InvalidInputError("table", str(path), f"one of {KINDS}{way_to_table(path)}")
-    kind = _Parquet if suffix == ".parquet" else ColumnFile if suffix in ARRAYS else _Text
+    kind = _Parquet if suffix == ".parquet" else ColumnFile if suffix in ARRAYS else None
     try:
-        return kind(path)
+        return (kind or (_StateLines if is_json(path) else _Text))(path)
     except InvalidInputError:
         raise
     except _unreadable() as error:
@@ -230,6 +232,9 @@ class _Text(ColumnFile):
 
     def _find(self) -> dict[Name, int]:
         self._layout = layout_of(self.path)
+        self._long = long_form(self.path, self._layout)
+        if self._long is not None:
+            self._layout = self._long.wide
         return dict(zip(self._layout.names, self._layout.widths, strict=True))
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
@@ -290,10 +295,35 @@ class _Text(ColumnFile):
     def _rows(self, empty: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The rows below the header, each with its line."""
         try:
-            yield from rows_of(self.path, self._layout, empty)
+            rows = rows_of(self.path, self._layout, empty and self._long is None)
+            yield from rows if self._long is None else self._long.merged(rows)
         except CellError as error:
             given = f"line {error.line}"
             raise InvalidInputError(f"table {self.path}", given, f"cells ({error.reason})") from error
+
+
+class _StateLines(ColumnFile):
+    """JSON objects, one per line, as libfranka prints a robot's state."""
+
+    def _find(self) -> dict[Name, int]:
+        state = next(self._states(), {})
+        cells = {name: cell if isinstance(cell, list) else [cell] for name, cell in state.items()}
+        numeric = {name: all(type(part) in (int, float) for part in cell) for name, cell in cells.items()}
+        return {name: len(cell) for name, cell in cells.items() if cell and numeric[name]}
+
+    def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
+        rows = ([state[name] for name in names] for state in self._states())
+        while piece := list(islice(rows, ROWS)):
+            cells = dict(zip(names, zip(*piece, strict=True), strict=True))
+            shapes = {name: (len(piece), self.widths[name]) for name in names}
+            yield {n: _of_width(np.array(cells[n], dtype=np.float64).reshape(shapes[n]), shapes[n][1]) for n in names}
+
+    def _states(self) -> Iterator[dict[Name, Any]]:
+        for number, line in lines_of(self.path):
+            try:
+                yield dict(json.loads(line))
+            except (ValueError, TypeError, RecursionError) as error:
+                raise InvalidInputError(f"table {self.path}", f"line {number}", "a JSON object in each line") from error
 
 
 def _parquet_file(path: Path) -> Any:

@@ -120,6 +120,22 @@ def rows_of(path: Path, layout: TextLayout, empty: bool = False) -> Iterator[tup
             raise CellError(layout.above + error.line, error.reason) from error
 
 
+def is_json(path: Path) -> bool:
+    """Whether a text begins as a JSON object does."""
+    with open(path, "rb") as file:
+        return re.match(rb"\s*\{\s*\"", file.read(_LONGEST_LINE).removeprefix(codecs.BOM_UTF8)) is not None
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text with their numbers, without those of blanks.
+
+    Raises:
+        CellError: A line without end.
+    """
+    with open(path, encoding=_encoding(path)) as file:
+        yield from ((number, line) for number, line in enumerate(_lines(file), start=1) if line.strip())
+
+
 def read_cell(word: str, decimal: str = ".") -> list[float]:
     """The numbers of a cell: one, those of a vector between blanks or in brackets, or the seconds since 1970 of a date.
 

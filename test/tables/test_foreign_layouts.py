@@ -1,6 +1,7 @@
 """Tables as other programs lay them out: each is understood without an option, or refused in one clear sentence."""
 
 import datetime
+import json
 import string
 
 import h5py
@@ -98,7 +99,21 @@ def shuffled():
     return table(["stamp", *(f"{NAMES[place]}.pos" for place in order)], [TIMES, *POSITIONS[:, order].T])
 
 
+def long_form(names, melted=False):
+    """A row per joint and time, or per value of these: `joint` cycles."""
+    quantities = dict(zip(("q", "dq", "tau_J"), BLOCKS.values(), strict=True))
+    header = ["time", "name", "value"] if melted else ["time", "joint", *quantities]
+    times = [repr(float(time)) for time in np.repeat(TIMES, JOINTS * (len(BLOCKS) if melted else 1))]
+    if not melted:
+        return table(header, [times, list(names) * COUNT, *(block.ravel() for block in quantities.values())])
+    labels = [f"{quantity}[{name}]" for quantity in quantities for name in names]
+    return table(header, [times, labels * COUNT, np.hstack(list(quantities.values())).ravel()])
+
+
 TEXTS = {
+    "a row per joint": (long_form(NAMES), "qdt"),
+    "a row per number": (long_form(numbered("{}", 1)), "qdt"),
+    "a row per value": (long_form(numbered("{}"), melted=True), "qdt"),
     "rostopic": (rostopic(), "qdt"),
     "paths": (plotjuggler("/joint_states/{name}/{word}"), "qdt"),
     "indices": (plotjuggler("/joint_states/{word}[{place}]"), "qdt"),
@@ -155,6 +170,62 @@ def test_texts_of_other_programs_are_understood(tmp_path, name, joints):
     if name in ("shuffled", "names") and not joints:
         return  # Nobody says in which order the joints are, or that these are joints at all.
     check(open_table(path, None, joints), quantities, joints)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (9, r"got '3' for joint in line 9, expected joint = 1 ... 6 in turn at each time, or a column per joint"),
+        (8, r"got '2' for joint in line 8, expected joint = 1 ... 6 in turn"),
+    ],
+)
+def test_joints_out_of_turn_are_refused_by_column_and_line(tmp_path, line, words):
+    lines = long_form(numbered("{}", 1)).splitlines()
+    del lines[line - 1]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    with pytest.raises(InvalidInputError, match=words):
+        list(open_table(tmp_path / "t.csv").pieces())
+
+
+def test_one_turn_of_joints_has_one_time_and_one_that_is_cut_is_left_out(tmp_path):
+    path, text = tmp_path / "t.csv", long_form(numbered("{}", 1))
+    path.write_text(text.rsplit("\n", 2)[0])
+    assert [len(piece.times) for piece in open_table(path).pieces()] == [COUNT - 1]
+    path.write_text(text.replace(repr(float(TIMES[1])), "7.5", 1))
+    with pytest.raises(InvalidInputError, match="another time in line 9 than in the line above"):
+        list(open_table(path).pieces())
+    path.write_text(text + "7.5,1,2\n")
+    with pytest.raises(InvalidInputError, match=f"3 columns in line {COUNT * JOINTS + 2}, expected 5 as in the first"):
+        list(open_table(path).pieces())
+
+
+def test_states_as_json_lines(tmp_path):
+    """As libfranka prints a state, beside what is no number."""
+    path, rows = tmp_path / "t.jsonl", zip(TIMES.tolist(), POSITIONS.tolist(), VELOCITIES.tolist(), strict=True)
+    other = {"O_T_EE": [1.0] * 16, "current_errors": [], "robot_mode": "Move", "q_d": [9.0] * JOINTS}
+    lines = [json.dumps({**other, "q": q, "dq": dq, "time": round(1e6 * (t - TIMES[0]))}) for t, q, dq in rows]
+    path.write_text("\n".join(lines))
+    check(open_table(path), "qd")
+    assert "robot_mode" not in open_columns(path).widths
+    for line, words in (
+        (lines[4][:30], "got line 5, expected a JSON object in each line"),
+        ("[1]", "got line 5, expected a JSON object in each line"),
+        ("[" * 100_000, "got line 5, expected a JSON object in each line"),
+        ('{"time": 1, "q": [1], "dq": [1]}', "expected numbers in every row"),
+        ('{"time": 1, "q": [1]}', "expected numbers in every row"),
+    ):
+        path.write_text("\n".join([*lines[:4], line, *lines[5:]]))
+        with pytest.raises(InvalidInputError, match=words):
+            list(open_table(path).pieces())
+    path.write_text(json.dumps({"q": POSITIONS.tolist()}, indent=1))
+    with pytest.raises(InvalidInputError, match="got line 1, expected a JSON object in each line"):
+        open_table(path)
+
+
+def test_a_column_of_names_beside_a_column_per_joint_is_passed_over(tmp_path):
+    words = [["arm", "hand"] * (COUNT // 2)]
+    (tmp_path / "t.csv").write_text(table(["time", "name", *numbered("q{}")], [TIMES, *words, *POSITIONS.T]))
+    check(open_table(tmp_path / "t.csv"), "q")
 
 
 def test_nothing_but_the_measured_joints_is_taken(tmp_path):
