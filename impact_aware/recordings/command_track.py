@@ -12,6 +12,7 @@ from impact_aware.bags.bag import Bag, BagError
 from impact_aware.bags.joint_states import JOINT_STATE_TYPES
 from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
 from impact_aware.tables.joint_table import JointTable, stacked
+from impact_aware.tables.lerobot import ACTION
 
 ARRAY_TYPE = "std_msgs/msg/Float64MultiArray"
 USUAL_TOPIC = "commands"
@@ -23,8 +24,8 @@ AROUND = 0.150
 SCATTER = 0.100
 """Half the stretch from which a command's usual changes are taken, s."""
 
-TORQUES = "N m"
-"""Unit of commands that are torques."""
+TORQUES, POSITIONS = "N m", "rad"
+"""Units of commands that are torques, and positions."""
 
 STEP = 8.0
 """Change from one command to the next, in standard deviations of the usual changes, from which it is a step."""
@@ -124,15 +125,17 @@ def _scatter(changes: Array) -> float:
     return 1.4826 * float(np.median(moved)) if len(moved) >= _FEWEST // 2 else 0.0
 
 
-def commands_of_table(table: JointTable) -> CommandTrack | None:
-    """The commands in the columns of a table; None without any."""
+def commands_of_table(table: JointTable, joint_names: Sequence[str] = ()) -> CommandTrack | None:
+    """The commands to all joints of a table, or to those (n,) that are named; None where it has no commands."""
     commands = table.columns["command"]
     if not commands:
         return None
     pieces = list(table.source.pieces([table.clock.column, *commands]))
     times = np.concatenate([piece[table.clock.column].reshape(-1) for piece in pieces]) * table.clock.scale
     values = np.concatenate([stacked(piece, commands) for piece in pieces])
-    return _track(times, values, f"columns {', '.join(map(str, commands))}")
+    values = values[:, [table.joint_names.index(name) for name in joint_names or table.joint_names]]
+    unit = POSITIONS if commands == (ACTION,) else TORQUES
+    return _track(times, values, f"columns {', '.join(map(str, commands))}", unit)
 
 
 def commands_of_bag(
@@ -207,7 +210,7 @@ def _clock(bag: Bag, states: str) -> float:
 def _in_order(message: object, joint_names: Sequence[str]) -> tuple[Array, str]:
     """What a joint state commands, and its unit: efforts, else velocities, else positions; empty without a joint."""
     names = list(getattr(message, "name", ()))
-    for field, unit in (("effort", "N m"), ("velocity", "rad/s"), ("position", "rad")):
+    for field, unit in (("effort", TORQUES), ("velocity", "rad/s"), ("position", POSITIONS)):
         values = np.asarray(getattr(message, field, ()), dtype=float)
         if len(values) == len(names) and len(values) and set(joint_names) <= set(names):
             return np.asarray(values[[names.index(name) for name in joint_names]]), unit

@@ -194,7 +194,7 @@ def _analyze_table(
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
     check_times(file, arm.finder, arm.stage.faults)
     arm.units.check(file.name)
-    arm.commands = commands_of_table(table)
+    arm.commands = commands_of_table(table, arm.source.message_names)
     track = track_of_table(table.source, table.clock, options.columns)
     found = [_concluded(file, arm, options, Surroundings(surface, track=track), report)]
     return found if task is None else with_common_impacts(found, task, options), seconds, []

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.tables.column_file import MOST_COLUMNS, ROW_NUMBER, ColumnFile, open_columns
+from impact_aware.tables.lerobot import ACTION, one_episode, with_info
 from impact_aware.tables.names import (
     QUANTITIES,
     TIME_UNITS,
@@ -127,7 +128,8 @@ def open_table(
             columns that don't fit.
     """
     source = open_columns(table) if isinstance(table, Path) else table
-    chosen, joints = columns or ColumnMap(), tuple(joints)
+    source, episode = one_episode(source, None if columns is None else columns.episode)
+    chosen, joints = with_info(source, columns or ColumnMap()), tuple(joints)
     clock = _checked_clock(source, chosen)
     named = chosen.joints or joints
     found = {kind: joint_columns(source, kind, named, getattr(chosen, kind)) for kind in QUANTITIES}
@@ -141,6 +143,8 @@ def open_table(
     if not chosen.tau:
         # `tau_cmd_1` begins as a torque's name does.
         found["tau"] = tuple(name for name in found["tau"] if name not in found["command"])
+    if not found["command"] and source.widths.get(ACTION) == count:
+        found["command"] = (ACTION,)
     for kind in ("dq", "tau", "command"):
         width = total_width(source, found[kind])
         if width not in (0, count):
@@ -149,7 +153,7 @@ def open_table(
             found[kind] = ()
     check_angles(source, (*found["q"], *found["dq"]), degrees=degrees)
     names = _joint_names(found["q"], count, chosen.joints, joints)
-    return JointTable(source, names, clock, found, (clock.note,) if clock.note else ())
+    return JointTable(source, names, clock, found, tuple(filter(None, (episode, clock.note))))
 
 
 def clock_of(source: ColumnFile, chosen: ColumnMap) -> Clock | None:

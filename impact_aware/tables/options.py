@@ -32,6 +32,7 @@ class ColumnMap:
         joints: Joint names, in the order of `q`; from the columns' names, else the robot's, when empty.
         time_scale: Seconds per unit of `time`; from its column's name, else from the size of its steps, when None.
         rate: Rate of rows at equal distances, Hz, in place of a column of times.
+        episode: Value of `episode_index` in the rows to read, in a file of several; the least when None.
         object_position: Columns of the object's position, m; `object_position` or `object_position_x ... _z` when
             empty.
         object_velocity: Columns of its velocity, m/s; `object_velocity ...` when empty.
@@ -49,6 +50,7 @@ class ColumnMap:
     joints: tuple[str, ...] = ()
     time_scale: float | None = None
     rate: float | None = None
+    episode: int | None = None
     object_position: Columns = ()
     object_velocity: Columns = ()
     object_quaternion: Columns = ()
@@ -110,6 +112,10 @@ def column_map_of(content: dict[str, Any]) -> ColumnMap:
             values[key] = float(value)
         elif key == "object_table":
             values[key] = str(value)
+        elif key == "episode":
+            if not re.fullmatch("[0-9]{1,9}", str(value)):
+                raise InvalidInputError("columns: episode", repr(value), "a number such as 0")
+            values[key] = int(value)
         else:
             listed = _listed(value)
             values[key] = next(iter(listed), None) if key == "time" else listed
@@ -127,7 +133,8 @@ def completed(chosen: ColumnMap | None, beside: ColumnMap | None) -> ColumnMap |
     """A map with what it leaves out taken from another one; times and a rate stand in for each other."""
     if chosen is None or beside is None:
         return chosen or beside
-    taken = {field.name: getattr(beside, field.name) for field in fields(chosen) if not getattr(chosen, field.name)}
+    missing = [field.name for field in fields(chosen) if getattr(chosen, field.name) in (None, ())]
+    taken = {name: getattr(beside, name) for name in missing}
     if chosen.rate is not None:
         taken |= {"time": None, "time_scale": None}
     elif chosen.time is not None:
