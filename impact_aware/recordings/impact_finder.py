@@ -44,6 +44,9 @@ NOMINAL_PERIOD, NOMINAL_TOLERANCE = 1e-3, 0.05
 SHORTEST_PERIOD = 1.0 / RATE.high
 """Sampling period that is read, s; filters of shorter ones would have millions of weights."""
 
+LEAST_RATE = RATE_TOLERANCE * SLOWEST
+"""Rate below which impacts are not seen at all, Hz."""
+
 MOST_IMPACTS = 1000
 """Impacts of one arm whose windows are kept, 0.1 MB each."""
 
@@ -116,7 +119,7 @@ class ImpactFinder:
         self.kinks = KinkFinder(np.nan, response, robot)
         self.touches = TouchFinder(robot)
         self.found: list[Find] = []
-        self.turned = False
+        self.turned = self._searching = False
         self.skipped = self.samples = 0
         self.first_time = self.last_time = self.period = np.nan
 
@@ -159,9 +162,9 @@ class ImpactFinder:
         self.kinks.finish()
         self._conclude(final=True)
         self._blocks = []
-        if self.rate < RATE_TOLERANCE * SLOWEST:
+        if self.rate < LEAST_RATE:
             # What happens between two samples is not seen, and motion itself looks like a jump.
-            self.found, self.kinks.candidates = [], []
+            self.found, self.skipped, self.kinks = [], 0, KinkFinder(self.period, self._response, self._robot)
         self.found.sort(key=lambda find: find.time)
 
     def _start(self) -> None:
@@ -183,7 +186,11 @@ class ImpactFinder:
             self._search(block)
 
     def _search(self, samples: ArmSamples) -> None:
-        self.kinks.feed(samples)
+        # No search before the first block at a rate that shows impacts.
+        steps = np.diff(samples.times)
+        self._searching = self._searching or not len(steps) or float(np.median(steps)) <= 1.0 / LEAST_RATE
+        if self._searching:
+            self.kinks.feed(samples)
         self.touches.feed(samples)
 
     def _conclude(self, *, final: bool) -> None:

@@ -6,6 +6,7 @@ import pytest
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_selection import arm_of_table
 from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.kink_finder import KinkFinder
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.options import AnalysisOptions
 
@@ -76,7 +77,21 @@ def test_options_that_contradict_each_other_are_refused():
 )
 def test_slow_recordings_say_what_they_miss(tmp_path, period, words):
     (arm,) = analyze([written(tmp_path / "t.csv", np.arange(0.0, 2.0, period))], AnalysisOptions()).arms
-    assert words in arm.quality and np.isfinite(arm.smallest_jump)
+    assert words in arm.quality and np.isfinite(arm.smallest_jump) == (period < 0.01)
+
+
+def test_a_rate_that_shows_no_impact_ends_the_search_and_what_it_would_report(tmp_path, monkeypatch):
+    """Motion at 30 Hz looks like jumps everywhere: once 9 s of search, and 200 instants left out."""
+    times, searched = np.arange(0.0, 40.0, 1.0 / 30.0), []
+    monkeypatch.setattr(KinkFinder, "_test", lambda self, *given: searched.append(given))
+    columns = [times, 0.1 * np.abs(np.sin(4.0 * times)), 0.2 * np.cos(3.0 * times)]
+    np.savetxt(tmp_path / "t.csv", np.column_stack(columns), delimiter=",", header="time,q1,q2", comments="")
+    analysis = analyze([tmp_path / "t.csv"], AnalysisOptions())
+    assert not searched and "too slowly to see an impact" in analysis.arms[0].quality
+    assert not any("not tested" in note for note in analysis.arms[0].notes)
+    assert [entry.what.split(" in which")[0] for entry in limitations(analysis)] == [
+        "whether there was an impact", "oscillations of the joints, and contacts within a few samples of each other"
+    ]  # fmt: skip
 
 
 def test_a_recording_that_is_over_at_once_says_so(tmp_path):

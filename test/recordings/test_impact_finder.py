@@ -47,3 +47,15 @@ def test_a_jump_is_one_find_at_its_own_time_whatever_a_detector_has(shift: float
     assert only.time == only.event.time == pytest.approx(HIT, abs=4e-3)
     assert only.detectors == (only.event.detector,) == (detector,)
     assert HIT < only.event.time_detected < HIT + 0.05
+
+
+def test_a_slow_beginning_does_not_end_the_search() -> None:
+    """A driver that starts at 20 Hz: what comes faster is searched."""
+    slow, fast = np.arange(-4.5, 0.0, 0.05), np.arange(0.0, 2.4, PERIOD)
+    finder = ImpactFinder()
+    for time in (*np.split(slow, 3), *np.split(fast, 4)):
+        position = 0.3 * time[:, None] * [1.0, -0.6] - np.maximum(time - HIT, 0.0)[:, None] * [0.8, -0.5]
+        position += 1e-5 * np.random.default_rng(2).standard_normal(position.shape)
+        finder.feed(ArmSamples(time, position))
+    finder.finish()
+    assert finder.rate == pytest.approx(1.0 / PERIOD) and len(finder.found) == 1
