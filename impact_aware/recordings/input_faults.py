@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+def span_text(span: float) -> str:
+    """A span of time, s, in ms, from 1 s on in s."""
+    return f"{1e3 * span:.3g} ms" if span < 0.9995 else f"{span:.4g} s"
+
+
 @dataclass(eq=False)
 class InputFaults:
     """Faults of the samples of one arm, counted.
@@ -60,7 +65,10 @@ class InputFaults:
             (self.sorted, f"{self.sorted} of {seen} messages were out of order: sorted by their stamps"),
             (self.copies, f"{self.copies} of {seen} messages repeat the stamp of another: left out"),
             (self.held, f"{self.held} of {seen} messages repeat positions while the arm moves: left out"),
-            (self.wrong, f"{self.wrong} single values stand apart from those before and after: replaced or left out"),
+            (
+                self.wrong,
+                f"{self.wrong} single values of {seen} messages stand apart from their neighbours: replaced or left out",
+            ),
             (
                 self.late,
                 f"{self.late} of {seen} stamps are off the regular cadence, by up to {1e3 * self.latest:.2g} ms: "
@@ -68,7 +76,7 @@ class InputFaults:
             ),
             (
                 self.gaps,
-                f"no samples for {1e3 * self.longest[0]:.3g} ms after {self.longest[1]:.3f} s"
+                f"no samples for {span_text(self.longest[0])} after {self.longest[1]:.3f} s"
                 + (f", the longest of {self.gaps} gaps" if self.gaps > 1 else ""),
             ),
             (self.turns, f"an angle began anew after a whole turn {times}, and was carried on"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from impact_aware.estimation.contact_point import TELLING
 from impact_aware.estimation.registry import BOTH_SIDES
+from impact_aware.recordings.input_faults import span_text
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 
 SHORT = 0.1
@@ -64,7 +65,7 @@ def _of_arm(arm: ArmAnalysis) -> Iterator[Limitation]:
         several = f"{len(arm.gaps)} gaps of up to" if len(arm.gaps) > 1 else "a gap of"
         yield entry(
             "whether there was an impact while no samples came",
-            f"{several} {1e3 * longest:.0f} ms in the motion, from {first:.3f} s on, may hide a jump of the velocity",
+            f"{several} {span_text(longest)} in the motion, from {first:.3f} s on, may hide a jump of the velocity",
         )
     if arm.rate_hz < SLOW:
         period = 1e3 / arm.rate_hz

@@ -234,7 +234,15 @@ def test_single_wrong_values_are_mended_or_left_out(tmp_path: Path) -> None:
     samples, faults = clean(times, wrong)
     assert faults.wrong == 2 and len(samples.times) == len(times) - 1
     assert samples.positions[400, 3] == pytest.approx(positions[400, 3], abs=5e-5)
-    the_hit(analyzed(tmp_path, times, wrong))
+    arm = analyzed(tmp_path, times, wrong)
+    the_hit(arm)
+    note = f"2 single values of {len(times)} messages stand apart from their neighbours: replaced or left out"
+    assert note in arm.notes
+
+
+def test_a_span_of_time_is_in_seconds_from_one_on() -> None:
+    notes = [InputFaults(gaps=1, longest=(span, 1.0)).notes()[0] for span in (0.999, 1.0, 37.002)]
+    assert notes == [f"no samples for {span} after 1.000 s" for span in ("999 ms", "1 s", "37 s")]
 
 
 def test_efforts_in_milliamperes_are_noticed(tmp_path: Path) -> None:
