@@ -65,10 +65,7 @@ class InputFaults:
             (self.sorted, f"{self.sorted} of {seen} messages were out of order: sorted by their stamps"),
             (self.copies, f"{self.copies} of {seen} messages repeat the stamp of another: left out"),
             (self.held, f"{self.held} of {seen} messages repeat positions while the arm moves: left out"),
-            (
-                self.wrong,
-                f"{self.wrong} single values of {seen} messages stand apart from their neighbours: replaced or left out",
-            ),
+            (self.wrong, f"{self.wrong} single values of {seen} messages stand apart: replaced or left out"),
             (
                 self.late,
                 f"{self.late} of {seen} stamps are off the regular cadence, by up to {1e3 * self.latest:.2g} ms: "

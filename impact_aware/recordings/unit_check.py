@@ -23,8 +23,8 @@ SHARE = 0.5
 LARGEST_EFFORT = 500.0
 """Typical effort of a joint whose limit is not known, N m, above which it is in another unit."""
 
-BEYOND = 5.0
-"""Ratio of the typical effort to the joint's limit from which it is in another unit."""
+BEYOND = 2.0
+"""Ratio of the typical effort to a joint's limit from which it is in another unit; limits of some URDFs are coarse."""
 
 
 class UnitCheck:

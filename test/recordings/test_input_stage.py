@@ -1,5 +1,6 @@
 """Faults of recorded streams are counted, named and mended before anything is analyzed; made from seeds."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import ArmAnalysis
+from impact_aware.recordings.unit_check import UnitCheck
+from impact_aware.robot import RobotModel
 
 JOINTS = 7
 HIT = 1.2033
@@ -236,7 +239,7 @@ def test_single_wrong_values_are_mended_or_left_out(tmp_path: Path) -> None:
     assert samples.positions[400, 3] == pytest.approx(positions[400, 3], abs=5e-5)
     arm = analyzed(tmp_path, times, wrong)
     the_hit(arm)
-    note = f"2 single values of {len(times)} messages stand apart from their neighbours: replaced or left out"
+    note = f"2 single values of {len(times)} messages stand apart: replaced or left out"
     assert note in arm.notes
 
 
@@ -252,6 +255,19 @@ def test_efforts_in_milliamperes_are_noticed(tmp_path: Path) -> None:
     assert any("efforts can't be in N m" in note and "mA" in note for note in arm.notes)
     arm = analyzed(tmp_path, times, motion(times), tau=0.02 * currents)
     assert not any("mA" in note for note in arm.notes)
+
+
+def test_small_currents_are_noticed_by_the_limits_of_a_known_robot(robot: RobotModel) -> None:
+    """In each joint by its own limit; without a robot 200 may be N m."""
+    efforts = np.tile(2.2 * robot.limits.effort * (np.arange(7) == 5), (50, 1))
+    samples = ArmSamples(0.001 * np.arange(50), np.tile(robot.profile.home, (50, 1)), efforts=efforts)
+    notes = []
+    for known, scale in ((robot, 1.0), (robot, 0.8), (None, 1.0)):
+        check = UnitCheck(robot.joint_names, known)
+        check.feed(replace(samples, efforts=scale * efforts))
+        notes.append(check.effort_note())
+    assert notes[0].startswith("efforts can't be in N m: that of panda_joint6 is 26.4 in the median, more than 24")
+    assert notes[1:] == ["", ""]
 
 
 def test_a_recording_too_slow_for_impacts_has_none(tmp_path: Path) -> None:
