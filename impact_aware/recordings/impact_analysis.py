@@ -33,7 +33,7 @@ from impact_aware.recordings.contact_loss import lost_contacts
 from impact_aware.recordings.event_cause import find_causes
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import explain
-from impact_aware.recordings.object_track import track_of_table
+from impact_aware.recordings.object_track import track_of_table, two_tables_note
 from impact_aware.recordings.options import AnalysisOptions, label_of
 from impact_aware.recordings.results import CONTACTS, Analysis, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
@@ -176,7 +176,7 @@ def _analyze_table(
     table = open_table(file, options.columns, joints, degrees=options.degrees)
     arm = read_arm(arm_of_table(table.joint_names, options.robot), options)
     task = None if options.task is None else task_of_table(options.task, arm.source.robot)
-    arm.notes.extend(table.notes)
+    arm.notes.extend(filter(None, (*table.notes, two_tables_note(table.source, options.columns))))
     seconds, rows = 0.0, 0
     for batch, spent in _timed(table.pieces()):
         start = time.perf_counter()

@@ -79,11 +79,28 @@ def track_of_table(source: ColumnFile, clock: Clock, chosen: ColumnMap | None = 
 
 def _other_table(source: ColumnFile, chosen: ColumnMap) -> tuple[ColumnFile, Clock]:
     """The table with the track that stands beside the joints', and the clock of its rows."""
-    assert chosen.object_table is not None
-    given, beside = Path(chosen.object_table), source.path.parent / chosen.object_table
-    other = open_columns(given if given.exists() and not beside.exists() else beside)
+    given, beside = _places(source, chosen)
+    if not given.exists() and not beside.exists():
+        wanted = f"a file beside {source.path.name} or in the working folder: {beside} or {given.absolute()}"
+        raise InvalidInputError("columns: object_table", str(given), wanted)
+    other = open_columns(beside if beside.exists() else given)
     named = joint_columns(other, "object_time", (), chosen.object_time) if chosen.object_time else (None,)
     return other, _clock_of_column(other, named[0])
+
+
+def two_tables_note(source: ColumnFile, chosen: ColumnMap | None) -> str:
+    """Which of two files of one name has the track, where `object_table` may be either; else an empty text."""
+    if chosen is None or chosen.object_table is None:
+        return ""
+    given, beside = _places(source, chosen)
+    several = given.exists() and beside.exists() and not beside.samefile(given)
+    return f"{beside} has the track of the object; {given.absolute()} is not read" if several else ""
+
+
+def _places(source: ColumnFile, chosen: ColumnMap) -> tuple[Path, Path]:
+    """The object's table in the working folder, and beside the joints'."""
+    assert chosen.object_table is not None
+    return Path(chosen.object_table), source.path.parent / chosen.object_table
 
 
 def _clock_of_column(source: ColumnFile, column: Name | None) -> Clock:

@@ -56,6 +56,24 @@ def message(store, kind, stamp, position, velocity):
     return t["control_msgs/msg/JointTrajectoryControllerState"](header, list(NAMES), *points)
 
 
+def test_the_measured_point_of_older_controllers_is_called_actual(tmp_path):
+    """`desired` and `actual`, before they were `reference` and `feedback`."""
+    kind, old = "control_msgs/msg/JointTrajectoryControllerState", get_typestore(Stores.ROS2_JAZZY)
+    text = DEFINITIONS[kind].replace("reference", "desired").replace("feedback", "actual")
+    old.register(get_types_from_msg(text, kind))
+    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        topic = writer.add_connection("/arm/controller_state", kind, typestore=old)
+        for row in range(20):
+            position = np.array([0.1, -0.5]) + 0.01 * row
+            made = message(old, "JointTrajectoryControllerState", row * 1_000_000, position, 2.0 * position)
+            writer.write(topic, 1_000_000_000 + row * 1_000_000, bytes(old.serialize_cdr(made, kind)))
+    with Bag(tmp_path / "bag") as bag:
+        names, samples = samples_in_bag(bag, "controller_state")
+    assert names == NAMES
+    np.testing.assert_allclose(samples.positions, [0.1, -0.5] + 0.01 * np.arange(20)[:, None])
+    np.testing.assert_allclose(samples.velocities, 2.0 * samples.positions)
+
+
 @pytest.mark.parametrize("kind", ["DynamicJointState", "JointTrajectoryControllerState", "FrankaRobotState"])
 def test_joint_states_of_other_types_are_read(store, tmp_path, kind):
     full = f"{'franka' if kind.startswith('Franka') else 'control'}_msgs/msg/{kind}"

@@ -6,7 +6,9 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.bags.bag import Bag, BagError
+from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.object_track import track_of_bag
+from impact_aware.recordings.options import AnalysisOptions
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 T = STORE.types
@@ -122,3 +124,22 @@ def test_a_topic_of_the_very_name_comes_before_one_that_ends_in_it(tmp_path):
     with Bag(tmp_path / "bag") as bag:
         assert bag.topic_named("tf") == "tf" and bag.topic_named("left/tf") == "/left/tf"
         assert [time for time, _ in bag.messages("tf")] == [1e-9]
+
+
+def test_a_track_that_cannot_be_read_does_not_end_the_analysis(tmp_path):
+    """Bytes of chance as poses of the object: the impact is found, and a note has the topic."""
+    times, kind = 5.0 + np.arange(0.0, 2.0, 0.005), "sensor_msgs/msg/JointState"
+    noise = np.random.default_rng(6)
+    positions = 0.3 * times[:, None] * [1.0, -0.6] - np.maximum(times - 6.237, 0.0)[:, None] * [0.8, -0.5]
+    positions += 1e-5 * noise.standard_normal(positions.shape)
+    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        joints = writer.add_connection("/joint_states", kind, typestore=STORE)
+        box = writer.add_connection("/object_pose", "geometry_msgs/msg/PoseStamped", typestore=STORE)
+        for time, place in zip(times, positions, strict=True):
+            state = T[kind](header(time), ["a", "b"], place, np.zeros(0), np.zeros(0))
+            writer.write(joints, round(1e9 * time), bytes(STORE.serialize_cdr(state, kind)))
+            writer.write(box, round(1e9 * time), noise.bytes(97))
+    (arm,) = analyze([tmp_path / "bag"], AnalysisOptions()).arms
+    assert len(arm.impacts) == 1 and arm.impacts[0].object_hit is None
+    (note,) = (note for note in arm.notes if note.startswith("the object's track can't be read: "))
+    assert "a message on /object_pose is not a geometry_msgs/msg/PoseStamped" in note

@@ -1,10 +1,15 @@
 """Tables of a laboratory as they are: a line about the trial, vectors in cells, the object in a table of its own."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.object_track import track_of_table
+from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.tables.joint_table import open_table
 from impact_aware.tables.options import ColumnMap, read_column_map
 
@@ -98,11 +103,28 @@ def test_the_objects_table_may_be_named_from_the_working_folder(tmp_path, monkey
     assert len(track_of_table(table.source, table.clock, chosen).times) == ROWS
 
 
+def test_of_two_tables_of_the_object_that_beside_the_joints_is_read_and_named(tmp_path, monkeypatch):
+    for folder in ("joints", "here"):
+        (tmp_path / folder).mkdir()
+    object_table(tmp_path / "joints" / "box.csv")
+    (tmp_path / "here" / "box.csv").write_text("no track\n")
+    monkeypatch.chdir(tmp_path / "here")
+    chosen = read_column_map("object_table=box.csv object_position=PlaceForArm7")
+    robot_table(tmp_path / "joints" / "hit.csv")
+    (arm,) = analyze([tmp_path / "joints" / "hit.csv"], AnalysisOptions(columns=chosen)).arms
+    note = f"{tmp_path / 'joints' / 'box.csv'} has the track of the object; {tmp_path / 'here' / 'box.csv'} is not read"
+    assert note in arm.notes
+    monkeypatch.chdir(tmp_path / "joints")
+    (arm,) = analyze([Path("hit.csv")], AnalysisOptions(columns=chosen)).arms
+    assert not any("is not read" in note for note in arm.notes)
+
+
 def test_what_a_table_of_the_object_lacks_is_said(tmp_path):
     object_table(tmp_path / "box.csv")
     with pytest.raises(InvalidInputError, match="object_table box.csv: got no track, expected object_position=COLUMNS"):
         track(tmp_path, "object_table=box.csv")
-    with pytest.raises(InvalidInputError, match="none.csv, expected a readable"):
+    places = f"{tmp_path / 'none.csv'} or {Path.cwd() / 'none.csv'}"
+    with pytest.raises(InvalidInputError, match=re.escape(f"beside hit.csv or in the working folder: {places}")):
         track(tmp_path, "object_table=none.csv object_position=PlaceForArm7")
     object_table(tmp_path / "box.csv", first="sample")
     with pytest.raises(InvalidInputError, match="object_time of box.csv: got nothing by the usual names"):
