@@ -162,7 +162,7 @@ def _trials_of_recording(
             raise InvalidInputError(str(source.path), f"no column '{joint}'", "one per joint of " + robot.name)
     q = table.columns["q"]
     once = [name for name in _PER_IMPACT if name in source.widths]
-    values = source.whole(list(dict.fromkeys([table.clock.column, *q, *once])))
+    values = table.source.whole(list(dict.fromkeys([table.clock.column, *q, *once])))
     times = table.clock.scale * values[table.clock.column].reshape(-1)
     positions = stacked(values, q)[:, [table.joint_names.index(joint) for joint in robot.joint_names]]
     # A logger that repeats a sample repeats its stamp.

@@ -146,6 +146,12 @@ def test_impacts_of_a_recording_are_read_by_its_rate(kinked):
     (bare,) = read_trials(kinked / "bare.csv", robot, contact, [0.5], columns=ColumnMap(rate=500.0))
     np.testing.assert_allclose(bare.velocity_after, timed.velocity_after, atol=1e-9)
     assert isinstance(bare.contact, Contact)
+    # Of two episodes the chosen one.
+    names, *rows = (kinked / "timed.csv").read_text().splitlines()
+    rows = [f"{row},1" for row in rows] + [f"{row.split(',')[0]}{',0' * 7},0" for row in rows]
+    (kinked / "two.csv").write_text("\n".join([f"{names},episode_index", *rows]))
+    (one,) = read_trials(kinked / "two.csv", robot, contact, [0.5], columns=ColumnMap(episode=1))
+    np.testing.assert_array_equal(one.velocity_after, timed.velocity_after)
 
 
 def test_the_command_line_takes_it(kinked, capsys):
