@@ -1,4 +1,4 @@
-"""What the folder of a LeRobot data set says about one of its Parquet files: names of the joints, rate, commands."""
+"""LeRobot data sets: one episode of a Parquet file; joint names and rate from `meta/info.json` of its folder."""
 
 from __future__ import annotations
 
