@@ -30,7 +30,7 @@ SAME_CLOCK = 0.002
 """Spread of the onset about the impact where both clocks agree, s: the push of a contact lasts some milliseconds."""
 
 _AGREE = 2.5
-"""Standard errors of the onset beyond that spread, within which it agrees with the impact's time."""
+"""Standard errors within which an onset agrees with the impact's time."""
 
 FITS = 1.3
 """What a fit may leave over the scatter of the track itself."""
@@ -229,7 +229,10 @@ class _Branches:
     def best(cls, times: Array, positions: Array, clock: float) -> _Branches:
         """The onset and the way of braking that leave least; `clock` is the spread of an onset by the arm's clock."""
         free = min((cls._searched(times, positions, stop) for stop in (None, *_STOPS)), key=_cost)
-        if abs(free.onset) > clock + _AGREE * free.errors()[12]:
+        error = free.errors()[12]
+        # While the contact pushes, an object gets under way late; none does before it is hit.
+        late, early = _AGREE * np.hypot(clock, error), clock + _AGREE * error
+        if not -early <= free.onset <= late:
             return free
         noise, count = max(free.noise, 1e-9), 3.0 * np.count_nonzero(free.counted)
 
