@@ -23,8 +23,9 @@ MOST_WRONG = 3
 MOST_CONSTANTS = 4
 """Constant values that are remembered."""
 
-TAKES_OVER = 5
-"""Samples of another motion, none of the arm's own between, after which that motion is the arm's."""
+TAKES_OVER, RECENT = 5, 1.0
+"""Samples of another motion after which it is the arm's, if meanwhile the arm's own position does not change; longest
+time between two of them, s: wrong values that come now and then are no motion."""
 
 _TAKEN, _REFUSED, _TAKEN_OVER = range(3)
 
@@ -147,7 +148,9 @@ def next_count(
         count = 0 if moved else count
     else:
         follows, differs = _reached(time, position, period, other)
-        count = 1 if not follows or math.isnan(other[0]) else count + differs
+        # False for NaN, before the first one.
+        recent = abs(time - other[0]) <= RECENT
+        count = count + differs if follows and recent else 1
         other[0], other[1:] = time, position
         if count < TAKES_OVER:
             return count, _REFUSED

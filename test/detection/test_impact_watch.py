@@ -257,3 +257,14 @@ def test_an_arm_whose_positions_step_is_followed_from_there():
     made = [found for time, q in zip(times, positions, strict=True) for found in watch.update(JointSample(time, q))]
     assert [found.event.time for found in made if found.kind.value == "made"] == pytest.approx([0.6], abs=0.002)
     assert watch.foreign == 4
+
+
+def test_wrong_values_now_and_then_do_not_become_the_arm():
+    """Beside an arm at rest whose encoders repeat one value, however many they are."""
+    watch = make_watch(3, WatchSettings(sampling_period=0.001, encoder_resolution=1e-6, position_noise=1e-6))
+    refused = 0
+    for k in range(8 * 1200):
+        wrong = k % 1200 == 600
+        refused += wrong
+        assert watch.update(JointSample(PERIOD * k, BEFORE + (1.0 + 1e-3 * k) * wrong)) == []
+        assert watch.foreign == refused
