@@ -29,8 +29,8 @@ from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.report.view import error_text
 from impact_aware.tables.options import TableOptions
 
-MOST_EVENTS = 5
-"""Events that are no impacts, of each arm, that are printed; the JSON has them all."""
+MOST_LINES = 4
+"""Events that are no impacts, notes and limitations that are printed of each arm; the JSON has them all."""
 
 _JSON, _IMPACTS, _ABLATION = "analysis.json", "impacts.csv", "ablation.csv"
 
@@ -158,17 +158,16 @@ def format_analysis(analysis: Analysis, out: Path | None, rrd: Path | None = Non
         name, robot = f" {arm.arm}" if arm.arm else "", arm.robot or "unknown"
         lines.append(f"{arm.file.name}{name}: {arm.messages} messages, samples at {rate}, robot {robot}")
         lines += [f"  {line}" for impact in arm.impacts for line in _impact_lines(impact)] or ["  no impact"]
-        lines += [
+        events = [
             f"  {event.cause.replace('_', ' ')} at {event.time:.4f} s"
             f"{_plus_minus(1e3 * event.time_standard_error, 1, ' ms')}: {event.evidence}"
-            for event in arm.other_events[:MOST_EVENTS]
+            for event in arm.other_events
         ]
-        left = len(arm.other_events) - MOST_EVENTS
-        lines += [f"  {left} more events that are no impacts"] if left > 0 else []
-        lines += [f"  note: {note}" for note in arm.notes]
-        lines += [f"  note: {note}" for note in dict.fromkeys(n for impact in arm.impacts for n in impact.notes)]
+        lines += _first(events, "  {} more events that are no impacts")
+        notes = dict.fromkeys((*arm.notes, *(note for impact in arm.impacts for note in impact.notes)))
+        lines += _first([f"  note: {note}" for note in notes], "  {} more notes (--json, or the report of --out)")
     lines += _ablation_lines(analysis)
-    lines += [f"note: {note}" for note in analysis.notes]
+    lines += _first([f"note: {note}" for note in analysis.notes], "{} more notes (--json, or the report of --out)")
     lines += _limitation_lines(analysis)
     speed = analysis.messages / analysis.seconds_read if analysis.seconds_read > 0.0 else math.nan
     lines.append(
@@ -206,7 +205,14 @@ def _limitation_lines(analysis: Analysis) -> list[str]:
     if not rows:
         return []
     shown = [what + (f" ({'; '.join(dict.fromkeys(places))})" if places else "") for what, places in rows.items()]
-    return ["can't tell (reasons: --json, or the report of --out)", *(f"  {what}" for what in shown)]
+    lines = _first([f"  {what}" for what in shown], "  {} more")
+    return ["can't tell (reasons: --json, or the report of --out)", *lines]
+
+
+def _first(lines: list[str], left: str) -> list[str]:
+    """The first `MOST_LINES` lines, and how many are left; one line more stays where that line would only count it."""
+    more = len(lines) - MOST_LINES
+    return lines if more <= 1 else [*lines[:MOST_LINES], left.format(more)]
 
 
 def _impact_lines(impact: AnalyzedImpact) -> list[str]:

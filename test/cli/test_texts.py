@@ -63,17 +63,19 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
     assert ", expected\n" in expected
 
 
-def test_analyze_prints_events_that_are_no_impacts_and_which_contact_is_a_second_one():
+def test_analyze_prints_the_first_events_notes_and_limitations_and_which_contact_is_a_second_one():
     analysis = make_analysis(make_impact(cause="second_contact"))
     events = tuple(
         OtherEvent("left", Path("one.mcap"), 12.6 + number, 2e-3, "contact_lost", f"evidence {number}")
         for number in range(23)
     )
-    arm = replace(analysis.arms[0], other_events=events)
+    arm = replace(analysis.arms[0], other_events=events, notes=tuple(f"note {number}" for number in range(11)))
     lines = analyze.format_analysis(replace(analysis, arms=(arm,)), None).splitlines()
     assert ", second contact, jump 0.775 +- 0.018 rad/s" in lines[1]
     assert lines[4] == "  contact lost at 12.6000 s +- 2.0 ms: evidence 0"
-    assert lines[8:10] == ["  contact lost at 16.6000 s +- 2.0 ms: evidence 4", "  18 more events that are no impacts"]
+    assert lines[7:9] == ["  contact lost at 15.6000 s +- 2.0 ms: evidence 3", "  19 more events that are no impacts"]
+    assert lines[9] == "  note: note 0" and lines[12] == "  note: note 3"
+    assert lines[13].startswith("  ") and lines[13].endswith("more notes (--json, or the report of --out)")
     # Everything about one impact fits a terminal.
     assert len(lines) <= 25
 
