@@ -363,3 +363,16 @@ def test_false_contacts_of_free_motion_are_counted_by_recorder(monkeypatch, work
     assert found["streamed"]["false_contacts"] == 3 and found["polled"]["false_contacts"] == 0
     assert found["streamed"]["hours"] == pytest.approx(60.0 / 3600.0)
     assert found["streamed"]["noted"] == ["(1, 100): 2", "(4, 100): 1"]
+
+
+def test_false_contacts_of_real_arms_are_counted_by_arm(tmp_path):
+    times, (smooth, hit) = np.arange(0.0, 2.0, 0.002), (np.zeros((2, 1000, 2)))
+    smooth[:] = 0.3 * np.sin(times)[:, None]
+    hit[:] = smooth + 0.8 * np.maximum(times - 1.0, 0.0)[:, None]
+    for arm, name, positions in (("a", "one", smooth), ("a", "two", hit), ("b", "one", smooth)):
+        (tmp_path / arm).mkdir(exist_ok=True)
+        np.savez(tmp_path / arm / f"{name}.npz", time=times, q=positions)
+    found = recordings.real_motions(tmp_path)
+    assert found["a"]["noted"] == ["two.npz: 1"] and found["b"]["noted"] == []
+    assert (found["a"]["false_contacts"], found["b"]["false_contacts"]) == (1, 0)
+    assert found["a"]["hours"] == pytest.approx(2 * 1.998 / 3600.0)

@@ -66,6 +66,9 @@ class BenchOptions(Options):
     rates: tuple[int, ...] = described(RATES, "rates of the recorders", 1, 10_000, metavar="HZ")
     streamed: bool = described(False, "as robots stream: late stamps, copies, swaps, gaps, clock steps, ...")
     free: int = described(0, "recordings of 30 s of free motion, as robots stream or loggers poll them", 0, MOST)
+    real: Path | None = described(
+        None, "real arms that touch nothing: a folder with a folder of recordings per arm", metavar="DIR"
+    )
     workers: int = described(2, "processes", 1, 1000)
     minutes: float | None = described(None, "take the hits that are done by then", 0.0, 1e6, absent="all")
 
@@ -85,7 +88,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     scores = {rate: _sum([done[seed][rate] for seed in sorted(done)]) for rate in options.rates}
     free = {place: (options.seed + place, rates[place % len(rates)]) for place in range(options.free)}
     return {
-        "free": free_motions(free, options.workers),
+        "free": free_motions(free, options.workers) | ({} if options.real is None else real_motions(options.real)),
         "rates": {str(rate): score.as_dict() for rate, score in scores.items()},
         "trials": {"hits": len(done), "requested": options.hits, "seed": options.seed, "streamed": streamed},
     }
@@ -102,6 +105,23 @@ def free_motions(jobs: dict[int, tuple[int, int]], workers: int) -> dict[str, An
         own["hours"] += FREE / 3600.0
         own["false_contacts"] += count
         own["noted"] += [f"{jobs[place]}: {count}"] if count else []
+    return found
+
+
+def real_motions(folder: Path) -> dict[str, Any]:
+    """False contacts of each arm, a folder of recordings in which nothing was touched.
+
+    Raises:
+        InvalidInputError: A recording can't be read.
+    """
+    found = {}
+    for arm in sorted(path for path in folder.iterdir() if path.is_dir()):
+        analyzed = [own for file in sorted(arm.iterdir()) for own in analyze([file], AnalysisOptions()).arms]
+        found[arm.name] = {
+            "hours": sum(own.last_time - own.first_time for own in analyzed) / 3600.0,
+            "false_contacts": sum(len(own.impacts) for own in analyzed),
+            "noted": [f"{own.file.name}: {len(own.impacts)}" for own in analyzed if own.impacts],
+        }
     return found
 
 
