@@ -11,7 +11,7 @@ import math
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -48,6 +48,10 @@ def open_arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
         yield _oriented(_matrices(path))
         return
     if suffix in (".h5", ".hdf5", ".mat"):
+        # Its library follows the lengths in a file without looking: it takes all memory, or ends the process.
+        if h5py.is_hdf5(path) and not survives(functools.partial(_try_out, path), PATIENCE, 4 * LARGEST_CHUNK):
+            needed = "an HDF5 file whose groups can be read, and whose chunks unpack to their size"
+            raise InvalidInputError("table", str(path), needed)
         # The cache has room for one chunk: pieces of it are read one after the other.
         with h5py.File(path, rdcc_nbytes=LARGEST_CHUNK) as file:
             found = _datasets(path, file)
@@ -121,18 +125,17 @@ def _datasets(path: Path, file: h5py.File) -> dict[str, Any]:
 
     # Soft and external links are passed over by h5py's visitor, which goes along hard ones only.
     file.visititems(visit)
-    packed = [item for item in found.values() if item.id.get_create_plist().get_nfilters()]
-    # What its filters unpack has the size that the bytes lead to, whatever the chunk's is.
-    if packed and not survives(functools.partial(_unpack, packed), PATIENCE, 4 * LARGEST_CHUNK):
-        raise InvalidInputError("table", str(path), "an HDF5 file whose chunks unpack to their size")
     return found
 
 
-def _unpack(datasets: Iterable[h5py.Dataset]) -> None:
-    """Read every chunk once."""
-    for dataset in datasets:
-        for part in dataset.iter_chunks():
-            dataset[part]
+def _try_out(path: Path) -> None:
+    """Look at every group, and read every chunk once that filters unpack: to the size that its bytes lead to."""
+    # What is refused here is refused again, with its reason.
+    with suppress(InvalidInputError), h5py.File(path) as file:
+        for dataset in _datasets(path, file).values():
+            if dataset.id.get_create_plist().get_nfilters():
+                for part in dataset.iter_chunks():
+                    dataset[part]
 
 
 def _matrices(path: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A few hundred spoilt inputs of every kind; `make fuzz` goes on for as long as asked, steered by coverage."""
 
+import resource
 from pathlib import Path
 from random import Random
 
@@ -32,5 +33,7 @@ def test_spoilt_inputs_are_read_or_refused_in_one_line(name):
 
 
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_once_failed_is_read_or_refused_in_one_line(path):
+def test_what_once_failed_is_read_or_refused_in_one_line_and_little_memory(path):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     targets.run(path.parent.name, path.read_bytes())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000
