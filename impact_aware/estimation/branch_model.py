@@ -98,6 +98,7 @@ class Branches:
         kink: With a jump of the velocity.
         carried: With a step of the motors' acceleration that elastic joints pass on.
         spoilt: As `smooth`, with one sample that is wrong; minus infinity where it was not needed.
+        wrong: Time of the sample that is wrong then, s.
     """
 
     time: float
@@ -111,6 +112,7 @@ class Branches:
     kink: float
     carried: float = -np.inf
     spoilt: float = -np.inf
+    wrong: float = np.nan
 
 
 class BranchModel:
@@ -200,6 +202,7 @@ class BranchModel:
         jump = weight @ jumps
         step, pushed, calm = float(log_mean(steps)), float(log_mean(passed_on)), float(smooth.sum())
         doubtful = max(total, step, pushed) > calm + DOUBTFUL
+        spoilt, wrong = self._with_one_wrong(middle) if doubtful else (-np.inf, np.nan)
         return Branches(
             time=time,
             time_std=float(np.sqrt(weight @ (fine - time) ** 2)),
@@ -211,7 +214,8 @@ class BranchModel:
             step_time=float(coarse[int(max(steps, passed_on, key=np.max).argmax())]),
             kink=total,
             carried=pushed,
-            spoilt=self._with_one_wrong(middle) if doubtful else -np.inf,
+            spoilt=spoilt,
+            wrong=wrong,
         )
 
     def instant(self, begin: float, end: float) -> tuple[float, float]:
@@ -240,8 +244,8 @@ class BranchModel:
         """The parts of the motion for an instant or several, s."""
         return self.parts.since(np.maximum(self.times - (np.asarray(instants)[..., None] - self.origin), 0.0))
 
-    def _with_one_wrong(self, middle: PartsSince) -> float:
-        """Log likelihood of the samples where nothing happens and one of them is wrong in any of the joints."""
+    def _with_one_wrong(self, middle: PartsSince) -> tuple[float, float]:
+        """Log likelihood of the samples where nothing happens and one is wrong in any of the joints; its time, s."""
         samples = len(self.times)
         wrong = np.zeros(samples)
         for noise, pushes, group in self._groups():
@@ -253,7 +257,8 @@ class BranchModel:
             gains = log_mean(0.5 * (squared * products**2 / share - np.log(share)))
             wrong += (base[..., None] + gains).max(axis=0).sum(axis=0)
         top = wrong.max()
-        return float(top + np.log(np.exp(wrong - top).sum()) + np.log(SPOILT))
+        score = float(top + np.log(np.exp(wrong - top).sum()) + np.log(SPOILT))
+        return score, self.origin + float(self.times[wrong.argmax()])
 
     def _groups(self) -> list[tuple[float, float, NDArray[np.intp]]]:
         """Noise, pushes and indices of the joints that have them."""

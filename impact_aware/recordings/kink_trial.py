@@ -91,6 +91,7 @@ def try_instant(
     period: float,
     gap: tuple[float, float] | None = None,
     earlier: list[float] | None = None,
+    trusted: bool = False,
 ) -> KinkTrial | None:
     """Test an instant by the joints alone.
 
@@ -102,6 +103,7 @@ def try_instant(
         period: Time between two samples, s.
         gap: First and last time of the gap in the samples that the instant is in, s.
         earlier: Times of jumps before the instant within the window, in order, s.
+        trusted: Whether no sample may be left out as wrong.
 
     Returns:
         The evidence, or None where samples lack.
@@ -128,6 +130,11 @@ def try_instant(
     scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
     model = BranchModel(stamps, places, white, jumps, None, RINGING_BAND, earlier, scales)
     branches = model.judge(low, high, min(max(instant, low), high))
+    if not trusted and branches.spoilt > branches.kink > max(branches.smooth, branches.step) + JUMP_ODDS:
+        # A sample is wrong, whether or not the velocity jumps: the others decide.
+        others = near.rows(np.abs(stamps - branches.wrong) > 1e-7)
+        if (trial := try_instant(others, noise, instant, response, period, gap, earlier, trusted=True)) is not None:
+            return trial
     length = 0.0 if gap is None else gap[1] - gap[0]
     found = Candidate(instant, branches, speed, max(period, length), JUMP_ODDS, gap=length)
     return KinkTrial(found, model, (low, high), near, white, jumps, earlier, scales)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import Branches, BranchModel
@@ -41,8 +42,8 @@ class Samples:
     efforts: Array
     time_std: Array
 
-    def rows(self, chosen: slice) -> Samples:
-        """Return a slice of the samples."""
+    def rows(self, chosen: slice | NDArray[np.bool_]) -> Samples:
+        """Return a slice of the samples, or those of a mask."""
         return Samples(self.times[chosen], self.positions[chosen], self.efforts[chosen], self.time_std[chosen])
 
     def followed_by(self, other: Samples) -> Samples:

@@ -208,6 +208,15 @@ def test_one_wrong_sample_is_no_event_whatever_let_it_through(fault: str, rate: 
     assert max(candidate.gain for candidate in tested) < 3.0 and max(candidate.step_gain for candidate in tested) < 3.0
 
 
+@pytest.mark.parametrize("beside", [-3, 2])
+def test_a_wrong_sample_beside_a_jump_does_not_hide_it(beside: int) -> None:
+    times = instants(1000.0)
+    positions = hit(times)
+    positions[np.searchsorted(times, HIT) + beside] += 8e-4 * BEFORE
+    ((time, std),) = jumps(times, positions, 1000.0)
+    assert abs(time - HIT) < 3.0 * std
+
+
 def test_stamps_with_an_error_of_their_own_tell_less_of_the_time() -> None:
     times = instants(200.0)
     error = np.where(np.abs(times - HIT) < 0.012, 3e-4, 0.0)
