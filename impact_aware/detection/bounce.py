@@ -36,6 +36,10 @@ HEIGHTS = 5
 REPEAT_SHARE = 0.15
 """Share of the first impact's normal velocity jump that makes a later one a second impact."""
 
+RENEWED_SHARE = 0.15
+"""Share of the closing speed of a hit below which a later contact is that one renewed: the tool, such as a palm, rocks
+on what it hit."""
+
 LONGEST = 1.0
 """Time after the impact for which a loss is looked for, s."""
 
@@ -68,6 +72,7 @@ class BounceDetector:
         """Prepare; `frame` hits, the tool if None, and `robot` can't be shared with another thread."""
         self._robot, self._frame = robot, frame
         self._first: ImpactEvent | None = None
+        self._hit = 0.0
         # Time since the impact and height.
         self._rows = Ring(HEIGHTS, 2)
 
@@ -76,12 +81,13 @@ class BounceDetector:
         """Whether there is a contact that may be lost."""
         return self._first is not None
 
-    def begin(self, event: ImpactEvent, normal: ArrayLike) -> None:
+    def begin(self, event: ImpactEvent, normal: ArrayLike, *, renewed: bool = False) -> None:
         """Start to watch.
 
         Args:
             event: The impact.
             normal: From the obstacle into the robot (3,), base frame.
+            renewed: Whether it renews the contact of an earlier hit.
 
         Raises:
             InvalidInputError: A normal without direction.
@@ -89,8 +95,14 @@ class BounceDetector:
         self._normal = unit_vector("normal", normal)
         self._first = event
         self._closing, self._jump = self._along_normal(event)
+        self._hit = self._hit if renewed else self._closing
         self._lowest = self._height(event.position)
         self._rows.restart()
+
+    def closing_share(self, event: ImpactEvent) -> float:
+        """Closing speed of a later contact over that of the hit; NaN where one is not known."""
+        known = self._hit > 0.0 and bool(np.isfinite(event.velocity_before).all())
+        return self._along_normal(event)[0] / self._hit if known else float("nan")
 
     def judge(self, event: ImpactEvent) -> ContactLoss | None:
         """Take note of a later impact; returns the loss that must have come before it, if it was the same contact."""

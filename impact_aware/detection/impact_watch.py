@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from impact_aware.detection.bounce import BounceDetector, ContactLoss
+from impact_aware.detection.bounce import RENEWED_SHARE, BounceDetector, ContactLoss
 from impact_aware.detection.completion import CompletionDetector, ContactCompletion
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import Array, JointSample
@@ -36,6 +36,7 @@ FOLLOWS = 0.3
 """A contact that follows another within this time is a second one, s."""
 
 CONTACT, SECOND_CONTACT, CONTACT_LOST = "contact", "second_contact", "contact_lost"
+CONTACT_RENEWED = "contact_renewed"
 """What events come from."""
 
 
@@ -59,7 +60,7 @@ class WatchEvent:
         verdict: Of MEANING.
         loss: Of LOST.
         completion: Of COMPLETE.
-        cause: Of MADE and LOST: `CONTACT`, `SECOND_CONTACT` or `CONTACT_LOST`.
+        cause: Of MADE and LOST: `CONTACT`, `SECOND_CONTACT`, `CONTACT_RENEWED` or `CONTACT_LOST`.
     """
 
     kind: WatchEventKind
@@ -224,6 +225,8 @@ class ImpactWatch:
         fits = expected is not None and not expected.sequence and abs(expected.time - event.time) <= TIMING_TOLERANCE
         self._asked = (self.sequence, event)
         cause = SECOND_CONTACT if 0.0 <= event.time - self._last_contact < FOLLOWS else CONTACT
+        if cause == SECOND_CONTACT and self._bounce is not None and self._bounce.closing_share(event) < RENEWED_SHARE:
+            cause = CONTACT_RENEWED
         self._last_contact = event.time
         if self._ringing is not None:
             self._ringing.begin(event)
@@ -233,7 +236,7 @@ class ImpactWatch:
             self._completion.notify(event)
         normal = expected.normal if expected is not None and fits and expected.normal is not None else self.normal
         if self._bounce is not None and normal is not None and not self._bounce.watching:
-            self._bounce.begin(event, normal)
+            self._bounce.begin(event, normal, renewed=cause == CONTACT_RENEWED)
         yield WatchEvent(WatchEventKind.MADE, self.sequence, event=event, cause=cause)
 
     def _lost(self, loss: ContactLoss) -> WatchEvent:

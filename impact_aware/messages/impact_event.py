@@ -11,7 +11,7 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.detection.bounce import ContactLoss
 from impact_aware.detection.completion import ContactCompletion
-from impact_aware.detection.impact_watch import CONTACT, SECOND_CONTACT
+from impact_aware.detection.impact_watch import CONTACT, CONTACT_RENEWED, SECOND_CONTACT
 from impact_aware.detection.impact_watch import CONTACT_LOST as LOST
 from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
 from impact_aware.messages.types import MessageTypes, give, given
@@ -25,7 +25,7 @@ CONTACT_MADE, CONTACT_LOST, CONTACT_COMPLETE = 0, 1, 2
 MEANINGS = {None: 0, True: 1, False: 2}
 """Whether an impact was the expected one -> ImpactEvent.MEANING_*."""
 
-CAUSES = {"": 0, CONTACT: 1, SECOND_CONTACT: 2, LOST: 3}
+CAUSES = {"": 0, CONTACT: 1, SECOND_CONTACT: 2, LOST: 3, CONTACT_RENEWED: 4}
 """Cause -> ImpactEvent.CAUSE_*."""
 
 

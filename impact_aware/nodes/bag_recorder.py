@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import struct
 import sys
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,9 @@ STATES = "sensor_msgs/msg/JointState"
 DISCOVERY_PERIOD = 0.1
 """Wall time between two looks for new topics, s."""
 
+RELEASE_PERIOD = 0.1
+"""Wall time between two looks for messages that may be written in the time of states, s."""
+
 FLUSH_PERIOD = 1.0
 """Wall time after which what came is handed to the system, s: a process that is killed loses no more than that."""
 
@@ -59,7 +65,8 @@ class Settings:
     )
     time_of_states: bool = described(
         False,
-        "the time of each message is the newest stamp of joint_states, as beside a simulated plant; else the clock's",
+        "the time of each message is the newest stamp of joint_states sent before it, for a simulated plant; else "
+        "the clock's",
     )
     links_of: str = described("", "task whose arms' links are added as /tf; empty: none")
     robot: str = described("panda", "profile of a single arm")
@@ -102,11 +109,14 @@ class BagRecorderNode(Node):
         in_time_of_states = self._settings.time_of_states
         self._connections: dict[str, Any] = {}
         self._static = b""
+        self._held: list[tuple[int, bool, str, bytes]] = []
+        self._newest: dict[str, int] = {}
         self._links = self._find_links() if self._settings.links_of else {}
         self._now = (lambda: self._stamp) if in_time_of_states else (lambda: clock.now().nanoseconds)
         self._readiness = Readiness(self, records_all_but=self._settings.exclude)
         steady_timer(self, DISCOVERY_PERIOD, self._discover)
         steady_timer(self, FLUSH_PERIOD, self._flush)
+        steady_timer(self, RELEASE_PERIOD, self._release)
         self.get_logger().info(f"recording to {path}")
 
     def _find_links(self) -> dict[str, LinkTransforms]:
@@ -168,21 +178,15 @@ class BagRecorderNode(Node):
 
     def _subscribe(self, topic: str, type_name: str, offered: list[QoSProfile]) -> None:
         kind = message_class(type_name)
-        connection, links = self._connect(topic, type_name, offered), self._links.get(topic)
-        writer, tells_time = self._writer, self._settings.time_of_states and type_name == STATES
+        self._connect(topic, type_name, offered)
+        is_state, hold = type_name == STATES, self._settings.time_of_states
 
-        def write(data: bytes) -> None:
-            if tells_time:
-                self._see_stamp(data)
-            try:
-                now = self._now()
-                writer.write(connection, now, data)
-                if links:
-                    self._add_links(links, data, now)
-            except OSError as error:
-                self._give_up(error)
+        def take(data: bytes, info: dict[str, int]) -> None:
+            if hold:
+                self._newest[topic] = sent = info["source_timestamp"]
+                self._held.append((sent, is_state, topic, data))
             else:
-                self._count += 1
+                self._write(topic, data)
 
         reliable = all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered)
         latched = all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered)
@@ -191,7 +195,34 @@ class BagRecorderNode(Node):
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        self.create_subscription(kind, topic, write, qos, raw=True)
+        self.create_subscription(kind, topic, take, qos, raw=True)  # type: ignore[arg-type]
+
+    def _write(self, topic: str, data: bytes) -> None:
+        try:
+            now = self._now()
+            self._writer.write(self._connections[topic], now, data)
+            if links := self._links.get(topic):
+                self._add_links(links, data, now)
+        except OSError as error:
+            self._give_up(error)
+        else:
+            self._count += 1
+
+    def _release(self) -> None:
+        """Write the messages of the time of states in the order in which they were sent.
+
+        On a busy machine the queue of one topic is longer than that of another: what was sent after the newest message
+        of a topic that is being read is held.
+        """
+        self._held.sort(key=itemgetter(0))
+        last = min(self._newest.values(), default=math.inf)
+        self._newest = {}
+        count = bisect_right(self._held, last, key=itemgetter(0))
+        due, self._held = self._held[:count], self._held[count:]
+        for _, is_state, topic, data in due:
+            if is_state:
+                self._see_stamp(data)
+            self._write(topic, data)
 
     def _flush(self) -> None:
         """Close the chunk of the bag, which its writer would keep in memory up to 1 MiB, however slowly it fills."""
@@ -212,8 +243,9 @@ class BagRecorderNode(Node):
     @property
     def finished(self) -> bool:
         """Whether the process may end: writing fails, or no message arrives any more after a request to end."""
-        self._quiet = self._quiet + 1 if self._count == self._counted else 0
-        self._counted = self._count
+        came = self._count + len(self._held)
+        self._quiet = self._quiet + 1 if came == self._counted else 0
+        self._counted = came
         return self._given_up or (self._ending and self._quiet >= QUIET)
 
     def prepare_stop(self) -> None:
@@ -263,6 +295,8 @@ class BagRecorderNode(Node):
 
     def close(self) -> None:
         """Finish the bag so that any reader opens it."""
+        self._newest = {}
+        self._release()
         try:
             self._writer.close()
         except OSError as error:

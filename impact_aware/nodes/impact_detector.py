@@ -18,7 +18,7 @@ from rclpy.node import Node
 
 from impact_aware.bringup.task_parameters import own_arm, own_contact
 from impact_aware.detection import DETECTORS, JointSample
-from impact_aware.detection.impact_watch import ImpactWatch, WatchEvent, WatchEventKind
+from impact_aware.detection.impact_watch import CONTACT_RENEWED, ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
 from impact_aware.errors import ImpactAwareError
@@ -200,8 +200,9 @@ class ImpactDetectorNode(Node):
             message = event_to_message(event, ROS, joint_names=names, cause=known.cause, **about)
             self._messages = {known.sequence: message}
             self._publisher.publish(message)
+            name = "contact renewed" if known.cause == CONTACT_RENEWED else "impact"
             log.info(
-                f"impact {known.sequence} at {event.time:.4f} s, known {1e3 * (event.time_detected - event.time):.1f} "
+                f"{name} {known.sequence} at {event.time:.4f} s, known {1e3 * (event.time_detected - event.time):.1f} "
                 f"ms later, first on {names[event.joint]}"
             )
         elif known.kind is WatchEventKind.MEANING and known.verdict is not None:

@@ -37,6 +37,10 @@ SWINGS, STANDS_OUT = 0.045, 1.3
 """A controller that feeds back joints that ring swings its command, whose steepest changes are no steps: half a period
 of 12 Hz before or after, s, there is another such change. A step is larger by this ratio."""
 
+ALIKE, ABRUPT = 0.5, 4.0
+"""A limit of the rate spreads a step over changes of one direction, each at least this share of the largest. Such a
+ramp is this many times steeper than any change before it."""
+
 LEAST_SHARE, LEAST_BESIDE = 0.1, 0.02
 """A step is this share of what its joint's command spans about it at least, and of what that of any joint does: smooth
 courses have clear steps that move nothing."""
@@ -50,7 +54,7 @@ class CommandStep:
     """One step of a command.
 
     Attributes:
-        time: Between the two commands, s.
+        time: Between the two commands with which it begins, s.
         time_std: Of it, anywhere between the two, s.
         joint: Index of the joint whose command steps most, in its own scatter.
         size: Of that joint's step, in the unit of the commands.
@@ -100,24 +104,33 @@ class CommandTrack:
         rows = np.arange(len(times) - 1)
         across = values[np.minimum(rows + 4, len(times) - 1)] - values[np.maximum(rows - 3, 0)]
         stays = (across * np.sign(changes)) >= STAYS * np.abs(changes)
-        ratios = np.where(stays & ((middles >= begin) & (middles <= end))[:, None], ratios, 0.0)
-        for place in np.argsort(-ratios, axis=None)[: np.count_nonzero(ratios >= STEP)].tolist():
+        clear = stays & ((middles >= begin) & (middles <= end))[:, None] & (np.abs(changes) >= STEP * usual)
+        ratios = np.where(clear, ratios, 0.0)
+        for place in np.argsort(-ratios, axis=None)[: np.count_nonzero(ratios)].tolist():
             row, joint = divmod(place, ratios.shape[1])
-            if _stands_out(np.abs(changes[:, joint]), middles, row):
-                spread = float(times[row + 1] - times[row]) / np.sqrt(12.0)
-                return CommandStep(float(middles[row]), joint, float(changes[row, joint]), spread)
+            way = changes[:, joint] * np.sign(changes[row, joint])
+            apart = np.flatnonzero(way < ALIKE * way[row])
+            first = int(apart[apart < row].max(initial=-1)) + 1
+            last = int(apart[apart > row].min(initial=len(way))) - 1
+            size = float(values[last + 1, joint] - values[first, joint])
+            whole = abs(size) >= least[joint] and begin <= middles[first] <= end
+            if whole and way[first : last + 1].max() < STANDS_OUT * way[row] and _stands_out(way, middles, first, last):
+                spread = float(times[first + 1] - times[first]) / np.sqrt(12.0)
+                return CommandStep(float(middles[first]), joint, size, spread)
         return None
 
 
-def _stands_out(changes: Array, times: Array, row: int) -> bool:
-    """Whether one of the changes (m,) of a command is clearly larger than all about it, and than the usual ones."""
-    beside = np.abs(times - times[row]) <= SWINGS
+def _stands_out(changes: Array, times: Array, first: int, last: int) -> bool:
+    """Whether a run of the changes (m,) of a command is clearly larger than all about it, and than the usual ones."""
+    changes = np.abs(changes)
+    largest = changes[first : last + 1].max()
+    beside = (times >= times[first] - SWINGS) & (times <= times[last] + SWINGS)
     # A step between two samples is in one change, one that a filter smooths also in its neighbours.
-    beside[max(row - 1, 0) : row + 2] = False
-    others = changes[beside]
-    if not len(others):
-        return True
-    return bool(changes[row] >= max(STANDS_OUT * others.max(), STEP * _scatter(others)))
+    beside[max(first - 1, 0) : last + 2] = False
+    others, before = changes[beside], changes[beside & (times < times[first])]
+    if not len(others) or (last > first and largest < ABRUPT * before.max(initial=0.0)):
+        return last == first
+    return bool(largest >= max(STANDS_OUT * others.max(), STEP * _scatter(others)))
 
 
 def _scatter(changes: Array) -> float:

@@ -1,4 +1,4 @@
-"""Contact lost after an impact, detected by `BounceDetector` in the samples around it."""
+"""Contact lost or renewed after an impact, detected by `BounceDetector` in the samples around it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from impact_aware.detection import JointSample
-from impact_aware.detection.bounce import BounceDetector, ContactLoss
-from impact_aware.detection.impact_watch import CONTACT_LOST
+from impact_aware.detection.bounce import RENEWED_SHARE, BounceDetector, ContactLoss
+from impact_aware.detection.impact_watch import CONTACT_LOST, CONTACT_RENEWED, SECOND_CONTACT
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import AnalyzedImpact, OtherEvent
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 PROMPT = 0.02
@@ -42,6 +43,30 @@ def lost_contacts(
     return events
 
 
+def without_renewals(
+    impacts: Sequence[AnalyzedImpact], robot: RobotModel | None
+) -> tuple[list[AnalyzedImpact], list[OtherEvent]]:
+    """Separate the impacts of one arm, numbered anew, from renewals of a contact: the tool closes far more slowly."""
+    hits: list[AnalyzedImpact] = []
+    renewals: list[OtherEvent] = []
+    watch: BounceDetector | None = None
+    for impact in impacts:
+        second = impact.cause == SECOND_CONTACT and watch is not None
+        share = watch.closing_share(_event(impact)) if watch is not None and second else np.nan
+        if share < RENEWED_SHARE:
+            before = f"{1e3 * (impact.time - hits[-1].time):.0f} ms before"
+            renewals.append(
+                OtherEvent(
+                    impact.arm, impact.file, impact.time, impact.event.time_std, CONTACT_RENEWED,
+                    f"the tool closes at {100.0 * share:.0f} % of the speed of the hit {before}", impact.detectors,
+                )
+            )
+            continue
+        hits.append(replace(impact, index=len(hits) + 1))
+        watch = None if robot is None else _watch(impact, robot)
+    return hits, renewals
+
+
 def contact_loss(
     impact: AnalyzedImpact, window: ArmSamples, robot: RobotModel, until: float | None, *, fixed: bool
 ) -> ContactLoss | None:
@@ -54,18 +79,26 @@ def contact_loss(
         until: When the next contact is made, s, or None.
         fixed: Whether a surface was hit that stays where it is.
     """
-    if impact.prediction is None:
+    detector = _watch(impact, robot)
+    if detector is None:
         return None
-    contact = impact.prediction.contact
-    detector = BounceDetector(robot, contact.frame)
-    after = impact.velocity_after_estimated
-    event = replace(
-        impact.event, position=impact.position, velocity_before=impact.velocity_before, velocity_after=after
-    )
-    detector.begin(event, contact.normal)
     end = np.inf if until is None else until
     for row in np.flatnonzero((window.times > impact.time) & (window.times < end)):
         loss = detector.update(JointSample(float(window.times[row]), window.positions[row]))
         if loss is not None:
             return loss if fixed or loss.time - impact.time <= PROMPT else None
     return None
+
+
+def _watch(impact: AnalyzedImpact, robot: RobotModel) -> BounceDetector | None:
+    """The detector, begun at an impact; None without a prediction, whose contact has the normal."""
+    if impact.prediction is None:
+        return None
+    detector = BounceDetector(robot, impact.prediction.contact.frame)
+    detector.begin(_event(impact), impact.prediction.contact.normal)
+    return detector
+
+
+def _event(impact: AnalyzedImpact) -> ImpactEvent:
+    after = impact.velocity_after_estimated
+    return replace(impact.event, position=impact.position, velocity_before=impact.velocity_before, velocity_after=after)

@@ -170,10 +170,11 @@ def _commanded_from_rest(find: Find, setting: Setting) -> Answer | None:
 
 
 def _unclear_after_command(find: Find, setting: Setting) -> Answer | None:
-    if not setting.follows(find.time) or find.candidate.gain >= JUMP_ODDS:
+    shown = find.candidate.unexplained is None
+    if shown and (not setting.follows(find.time) or find.candidate.gain >= JUMP_ODDS):
         return None
-    # A controller that answers a first contact does so within a sample of it.
-    command = setting.command_near(find.time, -find.time_std)
+    # A controller that answers a first contact does so within a sample of it; torques alone date it to milliseconds.
+    command = setting.command_near(find.time, -(1.0 if shown else 0.5) * find.time_std)
     if command is None:
         return None
     words = f"a jump of the velocity is not clear, and {setting.words(command, find.time)}"

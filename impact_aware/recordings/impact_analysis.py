@@ -29,7 +29,7 @@ from impact_aware.recordings.common_impacts import (
     task_of_table,
     with_common_impacts,
 )
-from impact_aware.recordings.contact_loss import lost_contacts
+from impact_aware.recordings.contact_loss import lost_contacts, without_renewals
 from impact_aware.recordings.event_cause import find_causes
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import explain
@@ -282,6 +282,8 @@ def _concluded(
     notes = (*arm.notes, *filter(None, [arm.units.note(degrees=options.degrees), arm.units.effort_note()]))
     stays = not (around.surface is None and options.surface_frame is None)
     events += lost_contacts(impacts, source.robot, fixed=stays)
+    impacts, renewals = without_renewals(impacts, source.robot)
+    events += renewals
     return ArmAnalysis(
         arm=source.arm,
         file=file,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection.impact_watch import CONTACT, CONTACT_LOST, SECOND_CONTACT
+from impact_aware.detection.impact_watch import CONTACT, CONTACT_LOST, CONTACT_RENEWED, SECOND_CONTACT
 from impact_aware.estimation.metrics import absolute_error
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.ablation import AblationGroup, AblationRow
@@ -27,9 +27,10 @@ NORMAL_SOURCES = ("option", "config", "tf", "prediction", "task", "jump")
 """Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, a task, or
 the jump itself."""
 
-CAUSES = (CONTACT, SECOND_CONTACT, CONTACT_LOST, "command_step", "motion_start", "touch", "ringing")
-"""What a find may be: contact made; made again soon after another; lost; a step of the commanded acceleration; the
-start or end of a motion; a push on an arm at rest, where nothing jumps; the oscillation that a contact has left."""
+CAUSES = (CONTACT, SECOND_CONTACT, CONTACT_LOST, CONTACT_RENEWED, "command_step", "motion_start", "touch", "ringing")
+"""What a find may be: contact made; made again soon after another; lost; renewed at hardly any speed; a step of the
+commanded acceleration; the start or end of a motion; a push on an arm at rest, where nothing jumps; the oscillation
+that a contact has left."""
 
 CONTACTS = (CONTACT, SECOND_CONTACT)
 """Causes that are impacts."""

@@ -16,6 +16,7 @@ from impact_aware.messages.geometry import vector
 from impact_aware.messages.stamps import seconds, stamp_seconds
 from impact_aware.report.run_figure import run_figure
 from impact_aware.report.run_series import (
+    CAUSE_CONTACT_RENEWED,
     MODE_INTERIM,
     SOURCE_AT_IMPACT,
     SOURCE_LOOK_AHEAD,
@@ -89,7 +90,7 @@ class RunReport:
         lines = [
             f"impact at {arm['time_true']:.4f} s, detected {arm['delay_ms']:.1f} ms later, "
             f"predicted {arm['prediction_delay_ms']:.0f} ms after that; "
-            f"false detections: {self.summary['impact']['false_detections']}",
+            f"{_detections_text(self.summary['impact'])}",
             "",
             f"{'joint':<{width}}  {'before':>9}  {'predicted':>9}  {'plant':>9}  {'error':>9}   rad/s",
         ]
@@ -114,7 +115,7 @@ class RunReport:
         width = max(len(name) for name in ("arm", *arms))
         lines = [
             f"{grasp['first_arm']} hit first, the last arm {1e3 * grasp['lead_s']:.1f} ms later; "
-            f"false detections: {grasp['false_detections']}",
+            f"{_detections_text(grasp)}",
             "",
             f"{'arm':<{width}}  {'contact':>9}  {'detected':>9}  {'jump predicted with':>22}  "
             f"{'peak target acceleration':>24}",
@@ -168,9 +169,9 @@ def summarise(run: RunSeries, folder: Path, more: dict[str, Any] | None = None) 
     """
     arms = {arm.name: _arm_figures(run, arm) for arm in run.arms}
     moved = run.object_positions[run.object_times <= run.end][-1] - vector(run.field.goal)
-    false = _false_detections(run, [arm["time_true"] for arm in arms.values()])
+    detections = _detections(run, [arm["time_true"] for arm in arms.values()])
     if len(arms) > 1:
-        grasp = _grasp_figures(run, arms) | {"false_detections": false}
+        grasp = _grasp_figures(run, arms) | detections
         summary: dict[str, Any] = {"arms": arms, "grasp": grasp, "goal_error_m": float(np.linalg.norm(moved))}
     else:
         (figures,) = arms.values()
@@ -178,7 +179,7 @@ def summarise(run: RunSeries, folder: Path, more: dict[str, Any] | None = None) 
         summary = {
             "joint_names": figures["joint_names"],
             "impact": {name: value for name, value in figures.items() if name not in apart}
-            | {"false_detections": false},
+            | detections,
             "prediction_error_relative": figures["prediction_error_alone"],
             "control": figures["control"],
             "goal_error_m": float(np.linalg.norm(moved[:2])),
@@ -275,10 +276,24 @@ def _slip_of(run: RunSeries, arm: ArmSeries, times: Array, positions: Array) -> 
     return float(np.linalg.norm(moved - along, axis=1).max())
 
 
-def _false_detections(run: RunSeries, contacts: list[float]) -> int:
-    """Detections during the task that belong to no true contact of any arm."""
-    events = [event for arm in run.arms for event in arm.events if seconds(event.stamp_detected) <= run.end]
-    return sum(not any(_matches(event, contact) for contact in contacts) for event in events)
+def _detections(run: RunSeries, contacts: list[float]) -> dict[str, int]:
+    """Detections during the task that renew a true contact, and those that belong to none of any arm."""
+    renewed = false = 0
+    for arm in run.arms:
+        for event in arm.events:
+            since = seconds(event.stamp_detected) - stamp_seconds(arm.true_impact)
+            if seconds(event.stamp_detected) > run.end:
+                continue
+            if getattr(event, "cause", 0) == CAUSE_CONTACT_RENEWED and since >= 0.0:
+                renewed += 1
+            elif not any(_matches(event, contact) for contact in contacts):
+                false += 1
+    return {"false_detections": false, "renewed_contacts": renewed}
+
+
+def _detections_text(figures: dict[str, Any]) -> str:
+    renewed = f", renewed contacts: {figures['renewed_contacts']}" if figures["renewed_contacts"] else ""
+    return f"false detections: {figures['false_detections']}{renewed}"
 
 
 def _matches(event: Any, contact: float) -> bool:

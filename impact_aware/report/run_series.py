@@ -18,6 +18,8 @@ from impact_aware.messages.types import given
 # Constants of the interface package, which the report does not import because it reads recordings.
 CONTACT_MADE = 0
 """ImpactEvent.KIND_CONTACT_MADE."""
+CAUSE_CONTACT_RENEWED = 4
+"""ImpactEvent.CAUSE_CONTACT_RENEWED."""
 SOURCE_LOOK_AHEAD, SOURCE_AT_IMPACT = 0, 1
 """ImpactPrediction.SOURCE_*."""
 MODE_IDLE, MODE_INTERIM, MODE_SAFE = 0, 2, 4

@@ -33,6 +33,21 @@ def begun(first=None):
     return bounce
 
 
+@pytest.mark.parametrize(
+    ("before", "share"), [((9.0, -0.06), 0.15), ((0.0, -0.02), 0.05), ((0.3, 0.4), 0.0), ((0.3, np.nan), np.nan)]
+)
+def test_a_later_contact_closes_at_a_share_of_the_speed_of_the_hit(before, share):
+    assert math.isnan(BounceDetector(ROBOT).closing_share(event()))
+    bounce = begun()
+    later = event(TIME + 0.1, before)
+    assert bounce.closing_share(later) == pytest.approx(share, nan_ok=True)
+    # The hit stays the measure of what comes after its renewal, another hit takes its place.
+    bounce.begin(later, NORMAL, renewed=True)
+    assert bounce.closing_share(later) == pytest.approx(share, nan_ok=True)
+    bounce.begin(event(before=(0.0, -0.8)), NORMAL)
+    assert bounce.closing_share(later) == pytest.approx(0.5 * share, nan_ok=True)
+
+
 def heights(bounce, *values, begin=1):
     """Feed heights from `begin` periods after the impact on; (number of the sample, loss) of the first loss."""
     for k, height in enumerate(values, start=begin):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sliders import two_sliders
 
 from impact_aware.detection import JointSample
 from impact_aware.detection.bounce import BounceDetector
@@ -222,6 +223,21 @@ def test_contacts_soon_after_another_are_second_ones():
     made = run(watch, 800)
     # 0.299 s after the one before, and 0.302 s.
     assert [each.cause for each in made] == ["contact", "second_contact", "second_contact", "contact"]
+
+
+def test_a_second_contact_that_hardly_closes_renews_the_first():
+    robot, hit = two_sliders(), np.array([0.3, -0.4])
+    at = {0.05: 1.0, 0.15: 0.14, 0.25: 0.05, 0.35: 0.16, 0.8: 0.03}
+    events = {
+        round(time / PERIOD): replace(event(time, time + 3e-3, share * hit, 2), velocity_after=np.array([0.0, 0.3]))
+        for time, share in at.items()
+    }
+    watch = ImpactWatch(Scripted(events, 2), bounce=BounceDetector(robot), normal=(0.0, 1.0, 0.0))
+    made = [each for k in range(900) for each in watch.update(JointSample(k * PERIOD, np.zeros(2))) if each.event]
+    # The jump of each shows that contact was lost before it; the hit stays the measure of its renewals.
+    assert [each.cause for each in made] == [
+        "contact", "contact_renewed", "contact_renewed", "second_contact", "contact",
+    ]  # fmt: skip
 
 
 def streamed(others, begin=0):

@@ -1,5 +1,6 @@
 """The recorder takes what it can: a topic of a type that this machine lacks must not end a recording."""
 
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -54,7 +55,13 @@ def recording(make, monkeypatch, tmp_path):
 
 
 def callbacks(node) -> dict:
-    return {own.topic_name: own.callback for own in node.subscriptions if own.topic_name != READINESS}
+    """What takes a message of each topic, and the time at which it was sent, ns: by default after the one before."""
+    clock = count(1)
+
+    def taking(callback):
+        return lambda data, sent=None: callback(data, {"source_timestamp": next(clock) if sent is None else sent})
+
+    return {own.topic_name: taking(own.callback) for own in node.subscriptions if own.topic_name != READINESS}
 
 
 def test_what_can_not_be_recorded_is_left_out_and_the_rest_is_in_the_bag(recording, tmp_path):
@@ -158,6 +165,25 @@ def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(re
     # A state of before, or one without a stamp, turns no clock back.
     times = (0, first, first, first, first, second, second)
     assert found == [(topic, time) for (topic, _), time in zip(sent, times, strict=True)]
+
+
+def test_in_the_time_of_states_a_command_counts_when_it_was_sent_and_not_when_its_turn_came(recording, tmp_path):
+    """The queue of states is 300 ms behind that of commands, as on a busy machine."""
+    node = recording("/joint_states sensor_msgs/msg/JointState", "/words std_msgs/msg/String", time_of_states=True)
+    listening, message = callbacks(node), JointState()
+    for index in range(1000):
+        listening["/words"](serialize_message(String(data=str(index))), index * 1_000_000 + 400_000)
+        if index >= 300:
+            message.header.stamp.nanosec = 1_000_000 * (index - 300)
+            listening["/joint_states"](serialize_message(message), message.header.stamp.nanosec)
+        if index >= 300 and index % 100 == 0:
+            tick(node, bag_recorder.RELEASE_PERIOD)
+    node.close()
+    with AnyReader([tmp_path / "bag"]) as bag:
+        words = [(time, bag.deserialize(data, own.msgtype).data) for own, time, data in bag.messages()
+                 if own.topic == "/words"]  # fmt: skip
+    assert words[:700] == [(1_000_000 * index, str(index)) for index in range(700)]
+    assert len(words) == 1000
 
 
 @pytest.mark.parametrize("name", ["file/bag", "n" * 300])

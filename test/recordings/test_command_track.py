@@ -51,6 +51,25 @@ def test_a_smooth_course_a_wrong_value_and_noise_are_no_steps() -> None:
     assert CommandTrack(TIMES[:8], course(TIMES)[:8], "here").step_near(3.0, 3.1) is None
 
 
+@pytest.mark.parametrize("rate", [1000.0, 500.0])
+def test_a_step_that_a_limit_of_the_rate_spreads_is_one_from_where_it_begins(rate: float) -> None:
+    """The elbow's torque falls by 24 N m at 1000 N m/s, as a controller ends."""
+    times = np.arange(3.0, 4.0, 1.0 / rate)
+    values = course(times, 0.0)
+    values[:, 1] -= 1000.0 * np.clip(times - STEP, 0.0, 0.024)
+    track = CommandTrack(times, values, "here")
+    step = track.step_near(STEP - 0.01, STEP + 0.01)
+    assert step is not None and step.joint == 1 and step.time == pytest.approx(STEP, abs=1.01 / rate)
+    # The rest of the course moves on meanwhile.
+    assert step.size == pytest.approx(-24.0, abs=0.8)
+    # Where it goes on nothing begins.
+    assert track.step_near(STEP + 0.005, STEP + 0.015) is None
+    # A change as large and as quick that begins and ends softly is a motion.
+    soft = course(times, 0.0)
+    soft[:, 1] -= 24.0 * np.sin(0.5 * np.pi * np.clip((times - STEP) / 0.048, 0.0, 1.0)) ** 2
+    assert CommandTrack(times, soft, "here").step_near(STEP - 0.01, STEP + 0.05) is None
+
+
 @pytest.mark.parametrize(("size", "found"), [(0.2, False), (-3.0, True)])
 def test_a_clear_step_that_moves_nothing_is_none(size: float, found: bool) -> None:
     """Without noise, of a joint whose command spans 4 N m there; and of one that spans little beside the others."""

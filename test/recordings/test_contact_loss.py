@@ -1,13 +1,16 @@
 """Contacts that are lost: a hand-made motion of a real arm that turns back after its impact."""
 
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from analysis_fixtures import make_impact
 
 from impact_aware.contact import Contact
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.contact_loss import contact_loss
+from impact_aware.recordings.contact_loss import contact_loss, without_renewals
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
@@ -58,3 +61,24 @@ def test_nothing_is_lost_before_the_tool_recedes_or_after_the_next_contact(robot
     assert contact_loss(impact, window, robot, HIT + 0.01, fixed=True) is None
     impact, window = hit(robot, 0.008, predicted=False)
     assert contact_loss(impact, window, robot, None, fixed=True) is None
+
+
+def test_a_second_contact_at_hardly_any_speed_renews_the_first(robot):
+    first = replace(make_impact(robot, arm="left", index=1, file=Path("a"), time=HIT, seed=1), estimate=None)
+
+    def later(index, share, cause="second_contact", **changes):
+        event = replace(first.event, time=HIT + 0.1 * index, velocity_before=share * first.event.velocity_before)
+        return replace(first, index=index, event=event, cause=cause, **changes)
+
+    whole = [first, later(2, 0.14), later(3, 0.16), later(4, 0.02), later(5, 0.9), later(6, 0.05, "contact")]
+    hits, renewals = without_renewals(whole, robot)
+    # The fourth closes at an eighth of the speed of the third.
+    assert [(hit.index, hit.time) for hit in hits] == [(1, HIT), (2, HIT + 0.3), (3, HIT + 0.5), (4, HIT + 0.6)]
+    assert [(each.time, each.cause) for each in renewals] == [
+        (HIT + 0.2, "contact_renewed"), (HIT + 0.4, "contact_renewed"),
+    ]  # fmt: skip
+    assert renewals[0].evidence == "the tool closes at 14 % of the speed of the hit 200 ms before"
+    assert (renewals[1].arm, renewals[1].time_standard_error) == ("left", first.event.time_std)
+    for unknown in ([replace(first, prediction=None), later(2, 0.01)], [first, later(2, np.nan)]):
+        assert [len(part) for part in without_renewals(unknown, robot)] == [2, 0]
+    assert without_renewals([first, later(2, 0.01)], None)[1] == []

@@ -7,6 +7,7 @@ import pytest
 
 from impact_aware.estimation.branch_model import Branches
 from impact_aware.estimation.object_motion import ObjectTrack
+from impact_aware.estimation.unexplained_jump import UnexplainedJump
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS, Candidate
 from impact_aware.recordings.command_track import CommandTrack
@@ -118,6 +119,20 @@ def test_a_step_that_answers_a_command_needs_less_evidence_and_is_when_the_comma
     assert start.cause == "motion_start" and "steps by 6 N m" in start.evidence
     (start,) = find_causes([found(candidate(1.2, kink=60.0, moving=0.002))], [], NAMES, commands(1.1903))
     assert start.cause == "motion_start" and start.time == pytest.approx(1.1905, abs=1e-9)
+
+
+@pytest.mark.parametrize(("late", "cause"), [(0.0, "contact"), (0.0014, "contact"), (0.003, "command_step")])
+def test_what_only_torques_show_just_after_a_step_of_the_command_is_no_contact(late: float, cause: str) -> None:
+    """No contact went before; joints that show a jump as clearly make it a contact."""
+    left = UnexplainedJump(1.2, 5e-4, np.array([0.05, -0.42]), np.array([0.02, 0.03]), 90.0, np.ones(2))
+    hardly = replace(candidate(1.2), unexplained=left)
+    find = Find(1.2, hardly.time_std, hardly, ("two_sided",))
+    (only,) = find_causes([find], [], NAMES, commands(1.2 - late))
+    assert only.cause == cause
+    (only,) = find_causes([find], [], NAMES)
+    assert only.cause == "contact"
+    (only,) = find_causes([found(candidate(1.2, kink=60.0))], [], NAMES, commands(1.2 - late))
+    assert only.cause == "contact"
 
 
 def test_two_finds_that_answer_one_step_of_a_command_are_one() -> None:

@@ -111,6 +111,19 @@ def test_a_detection_up_to_fifty_milliseconds_late_is_that_of_the_contact(late, 
             summarise(read_run(bag), Path())
 
 
+def test_renewals_of_a_contact_are_counted_apart_from_false_detections():
+    bag = recording([""])
+    renewal, early, false = event(3, 2.51, 2.512), event(4, 2.29, 2.292), event(5, 2.53, 2.532)
+    renewal.cause = early.cause = run_series.CAUSE_CONTACT_RENEWED
+    bag.replace("/impacts", *(message for _, message in bag.messages("/impacts") if message.sequence == 2))
+    bag.add("/impacts", renewal, early, false)
+    report = summarise(read_run(bag), Path())
+    # One before the contact of the plant renews nothing.
+    assert report.summary["impact"]["false_detections"] == 2
+    assert report.summary["impact"]["renewed_contacts"] == 1
+    assert "false detections: 2, renewed contacts: 1\n" in report.table()
+
+
 def test_constants_are_those_of_the_messages():
     folder = Path(__file__).parents[2] / "msg" / "msg"
     stated = {
@@ -119,6 +132,7 @@ def test_constants_are_those_of_the_messages():
         for name, number in re.findall(r"^uint8 (\w+) *= *(\d+)", (folder / f"{path}.msg").read_text(), re.MULTILINE)
     }
     assert run_series.CONTACT_MADE == stated["KIND_CONTACT_MADE"]
+    assert run_series.CAUSE_CONTACT_RENEWED == stated["CAUSE_CONTACT_RENEWED"]
     assert (run_series.SOURCE_LOOK_AHEAD, run_series.SOURCE_AT_IMPACT) == (
         stated["SOURCE_LOOK_AHEAD"], stated["SOURCE_AT_IMPACT"],
     )  # fmt: skip

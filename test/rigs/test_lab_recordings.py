@@ -186,8 +186,8 @@ def test_what_a_find_may_be_called():
     )
     asked = {
         0.49: {"motion_start"}, 0.55: set(), 0.8: set(), 1.6: set(), 1.003: {"contact"}, 1.052: {"command_step"},
-        1.105: {"contact_lost", "ringing"}, 1.5: {"contact_lost"}, 1.15: {"ringing"}, 1.195: {"second_contact"},
-        1.9: set(), 1.26: {"contact_lost"},
+        1.105: {"contact_lost", "ringing"}, 1.5: {"contact_lost"}, 1.15: {"ringing"},
+        1.195: {"second_contact", "contact_renewed"}, 1.9: set(), 1.26: {"contact_lost"},
     }  # fmt: skip
     assert {time: recordings.true_causes(truth, time, 0.02) for time in asked} == asked
     # A soft start has no instant.
@@ -209,7 +209,8 @@ def test_what_happens_clearly_after_a_find_is_not_what_it_shows():
     )
     asked = {
         1.187: {"command_step", "ringing"}, 1.193: {"command_step"}, 1.215: {"command_step"},
-        1.258: {"second_contact", "contact_lost", "ringing"}, 1.263: {"second_contact", "contact_lost"},
+        1.258: {"second_contact", "contact_renewed", "contact_lost", "ringing"},
+        1.263: {"second_contact", "contact_renewed", "contact_lost"},
         0.985: {"contact", "contact_lost"},
     }  # fmt: skip
     assert {time: recordings.true_causes(truth, time, 0.02) for time in asked} == asked

@@ -292,7 +292,7 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
         recent = [before for before in contacts[:place] if contact.time - before.time < FOLLOWS]
         follows = bool(recent)
         if abs(time - contact.time) <= near:
-            allowed |= {"second_contact"} if follows else {"contact"}
+            allowed |= {"second_contact", "contact_renewed"} if follows else {"contact"}
             if all(_size(before) < SMALLEST_JUMP for before in recent):
                 # After touches too small to be seen for sure, it may as well be the first.
                 allowed.add("contact")
