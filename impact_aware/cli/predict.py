@@ -24,7 +24,7 @@ from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.contact.shape_registry import SHAPES, shape_named
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
-from impact_aware.impact.hit import HitPrediction, predict_hit
+from impact_aware.impact.hit import HitPrediction, not_unique, predict_hit
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
 from impact_aware.impact.palm import checked_palm, face_middle
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
@@ -146,7 +146,7 @@ def run(args: argparse.Namespace) -> int:
         table = {"shape": body, "table_friction": args.table_friction}
         choices |= {"obstacle": obstacle, **table}
         if args.covariance is None:
-            prediction = predict_hit(robot, q, dq, contact, palm, **choices)
+            prediction = predict_hit(robot, q, dq, contact, palm, search=True, **choices)
         else:
             spread = _covariance(args.covariance)
             uncertain = predict_hit_with_covariance(robot, q, dq, contact, palm, spread, **choices)
@@ -229,6 +229,7 @@ def _refuse(args: argparse.Namespace, option: str, others: tuple[str, ...]) -> N
 _FIGURES = (
     "method", "inertia", "mode", "velocity_before", "velocity_after", "impulse", "effective_mass", "reduced_mass",
     "contact_velocity_before", "contact_velocity_after", "object_twist_before", "object_twist_after", "energy_loss",
+    "unique", "other_energy_losses",
 )  # fmt: skip
 
 
@@ -268,6 +269,8 @@ def format_prediction(robot: RobotModel, prediction: ImpactPrediction | HitPredi
     if prediction.obstacle is not None:
         lines.append(f"with the object {prediction.reduced_mass:9.4f}  kg")
     lines.append(f"energy loss     {prediction.energy_loss:9.4f}  J")
+    if not prediction.unique:
+        lines.append(not_unique(prediction.energy_loss, prediction.other_energy_losses))
     return "\n".join(lines)
 
 

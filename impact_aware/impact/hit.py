@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ class HitPrediction(NamedTuple):
         object_twist_after: (6,) Linear first, m/s and rad/s; None for a fixed surface.
         inertia: Which inertia was used.
         method: `palm`, or `hit` of a round tip.
+        unique: Whether no other velocities obey the same laws, see `SimultaneousPrediction`.
+        other_energy_losses: Of robot and object together, with each of the other velocities that a search found, J.
     """
 
     velocity_before: Array
@@ -55,6 +58,8 @@ class HitPrediction(NamedTuple):
     object_twist_after: Array | None
     inertia: str
     method: str
+    unique: bool
+    other_energy_losses: tuple[float, ...]
 
     @property
     def jump(self) -> Array:
@@ -73,6 +78,16 @@ class HitPrediction(NamedTuple):
     def object_twist_before(self) -> Array | None:
         """Twist of the object (6,) before, linear first, m/s and rad/s; None for a fixed surface."""
         return None if self.obstacle is None else self.obstacle.twist
+
+
+def not_unique(energy_loss: float, other_energy_losses: Sequence[float]) -> str:
+    """A sentence on a prediction whose velocities are not unique, from what they lose and what others lose, J."""
+    ends = dict.fromkeys(f"{end(other_energy_losses):.3g}" for end in (min, max) if other_energy_losses)
+    others = f"; others lose {' to '.join(ends)} J" if ends else ""
+    return (
+        "several velocities after obey the laws of contact: shown is the limit of contacts that yield alike, "
+        f"which loses {energy_loss:.3g} J{others}"
+    )
 
 
 def effective_mass(robot: RobotModel, q: Array, contact: Contact, inertia: str) -> float:
@@ -94,6 +109,7 @@ def predict_hit(
     table_friction: float | None = None,
     method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
+    search: bool = False,
 ) -> HitPrediction:
     """Predict the state just after a tip, or a palm with its face, meets an object or a fixed surface.
 
@@ -110,6 +126,7 @@ def predict_hit(
         method: The single-contact map, one of `IMPACT_MAPS`, for a tool that touches with one point alone. Contacts
             that act on each other have one law, without friction where this is `frictionless`.
         inertia: One of `INERTIA_CHOICES`.
+        search: Whether to search for other velocities that obey the laws, which takes up to tens of milliseconds.
 
     Raises:
         InvalidInputError: A state that is not finite, or sizes that make no palm.
@@ -118,7 +135,7 @@ def predict_hit(
     arm = ArmState(robot, np.asarray(q, dtype=float), np.asarray(dq, dtype=float))
     own, others, objects = hit_contacts(arm, contact, half, obstacle, shape, table_friction)
     found = predict_simultaneous(
-        own + others, arms={ARM: arm}, objects=objects, inertia=inertia, method=method, search=False
+        own + others, arms={ARM: arm}, objects=objects, inertia=inertia, method=method, search=search
     )
     tool = summed_contact(found, ARM)
     return HitPrediction(
@@ -136,6 +153,8 @@ def predict_hit(
         object_twist_after=None if obstacle is None else found.velocity_after[_OBJECT],
         inertia=inertia,
         method=HIT if half is None else PALM,
+        unique=found.unique,
+        other_energy_losses=found.other_energy_losses,
     )
 
 

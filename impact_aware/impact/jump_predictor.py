@@ -277,7 +277,14 @@ class JumpPredictor:
         return look_ahead(self.robot, q, dq, contact, place, horizon, velocity)
 
     def predict(
-        self, q: Array, dq: Array, *, spread: bool = True, time: float | None = None, **replaced: Any
+        self,
+        q: Array,
+        dq: Array,
+        *,
+        spread: bool = True,
+        search: bool = False,
+        time: float | None = None,
+        **replaced: Any,
     ) -> Prediction:
         """What an impact at q (n,), rad, with dq (n,), rad/s, does.
 
@@ -287,15 +294,18 @@ class JumpPredictor:
             time: Of the impact, s, up to which the object is taken as it was seen, and where it has moved to by then;
                 as it was seen last when None.
             spread: Also how the inputs' covariance spreads, where there is one; it takes many times as long.
+            search: Also whether other velocities obey the laws, see `predict_hit`.
             replaced: `contact`, `object_mass`, `method` or `inertia` instead of the configured one.
 
         Raises:
             ImpactAwareError: A replacement that can't be used, or no solution.
         """
         with self._as_seen(time):
-            return self._predict(q, dq, spread, time, replaced)
+            return self._predict(q, dq, spread, search, time, replaced)
 
-    def _predict(self, q: Array, dq: Array, spread: bool, time: float | None, replaced: dict[str, Any]) -> Prediction:
+    def _predict(
+        self, q: Array, dq: Array, spread: bool, search: bool, time: float | None, replaced: dict[str, Any]
+    ) -> Prediction:
         contact = replaced.get("contact", self.contact)
         shift = self._shift(time)
         obstacle = self._obstacle(replaced.get("object_mass", self.object_mass), time)
@@ -307,18 +317,23 @@ class JumpPredictor:
             where = None if obstacle is None else self._placed(shift)
             how |= {"obstacle": obstacle, "shape": where, "table_friction": self._table_friction}
             if not spread or self._covariance is None:
-                return Prediction(predict_hit(self.robot, q, dq, contact, self._palm, **how))
+                return Prediction(predict_hit(self.robot, q, dq, contact, self._palm, search=search, **how))
             hit = predict_hit_with_covariance(self.robot, q, dq, contact, self._palm, self._covariance, **how)
             return Prediction(hit.prediction, hit)
         if obstacle is not None and contact is self.contact:
             contact = self._touching(contact, q, shift)
         configured = replaced.get("contact", self.contact) is self.contact and how["method"] == DEFAULT_METHOD
         table = self._table_under(obstacle, shift) if configured else None
+        outcome: HitPrediction | None = None
+        if search and table is not None:
+            body, friction = self._placed(shift), self._table_friction
+            more: dict[str, Any] = {"obstacle": obstacle, "shape": body, "table_friction": friction, "search": True}
+            outcome = predict_hit(self.robot, q, dq, contact, **more, **how)
         if not spread or self._covariance is None:
-            return Prediction(self._prepare(contact, obstacle, **how, table=table)(q, dq))
+            return Prediction(outcome or self._prepare(contact, obstacle, **how, table=table)(q, dq))
         how |= {"obstacle": obstacle, "table": table}
         uncertain = predict_with_covariance(self.robot, q, dq, contact, self._covariance, **how)
-        return Prediction(uncertain.prediction, uncertain)
+        return Prediction(outcome or uncertain.prediction, uncertain)
 
     def _table_under(self, obstacle: FreeObject | None, shift: Array) -> TableSupport | None:
         """The table under the object; mostly that of the last time."""

@@ -46,6 +46,16 @@ class ImpactPrediction(NamedTuple):
         return self.contact_impulse.mode
 
     @property
+    def unique(self) -> bool:
+        """True, as of a single contact; with a table `predict_hit` examines whether other velocities obey the laws."""
+        return True
+
+    @property
+    def other_energy_losses(self) -> tuple[float, ...]:
+        """Nothing: see `unique`."""
+        return ()
+
+    @property
     def impulse(self) -> Array:
         """Impulse (3,) that acts on the robot, N s."""
         return np.array(self.contact_impulse[:3]) @ self.contact.axes

@@ -67,6 +67,8 @@ def impact_to_message(impact: Impact, types: MessageTypes) -> Any:
         write_twist(message.object_twist_before, impact.object_twist_before)
         write_twist(message.object_twist_after, impact.object_twist_after)
     message.energy_loss = float(impact.energy_loss)
+    message.unique = impact.unique
+    message.other_energy_losses = types.doubles(np.array(impact.other_energy_losses))
     give(message, "time_to_impact", impact.time_to_impact if impact.time_to_impact >= 0.0 else None)
     message.valid = impact.valid
     message.reason = impact.reason
@@ -133,6 +135,8 @@ def impact_from_message(message: Any) -> Impact:
         object_twist_before=twist(message.object_twist_before),
         object_twist_after=twist(message.object_twist_after),
         energy_loss=float(message.energy_loss),
+        unique=bool(getattr(message, "unique", True)),  # nor these
+        other_energy_losses=tuple(float(loss) for loss in getattr(message, "other_energy_losses", ())),
         time_to_impact=float(given(message, "time_to_impact", -1.0)),
         valid=bool(message.valid),
         reason=message.reason,
@@ -204,6 +208,8 @@ def predicted_impact(
         mode_may_change=uncertain is not None and bool(uncertain.mode_may_change),
         contacts=(record,),
         energy_loss=prediction.energy_loss,
+        unique=prediction.unique,
+        other_energy_losses=prediction.other_energy_losses,
         time_to_impact=time_to_impact,
         **hit,
     )

@@ -245,6 +245,7 @@ class JumpPredictorNode(Node):
             position,
             velocity,
             spread=request.details == request.DETAILS_COVARIANCE,
+            search=bool(request.details),
             contact=self._requested_contact(request),
             object_mass=_object_mass(request, predictor.object_mass),
             method=request.method or predictor.method,

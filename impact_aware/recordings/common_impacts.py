@@ -16,7 +16,7 @@ from impact_aware.arrays import Array
 from impact_aware.bags.bag import Bag
 from impact_aware.contact import Contact
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.impact.hit import effective_mass
+from impact_aware.impact.hit import effective_mass, not_unique
 from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.messages.reference_field import TYPE as FIELD_TYPE
 from impact_aware.messages.reference_field import field_from_message
@@ -229,6 +229,7 @@ def _together(
     except ImpactAwareError as error:
         return [replace(impact, notes=(*impact.notes, f"not predicted together: {error}")) for impact in group]
     names = [_name(arm) for arm in arms]
+    several = () if predicted.unique else (not_unique(predicted.energy_loss, predicted.other_energy_losses),)
     return [
         replace(
             impact,
@@ -238,7 +239,7 @@ def _together(
             normal_source="task",
             prediction_std=spread[index],
             ablation=rows[index],
-            notes=_notes_of_all(impact),
+            notes=_notes_of_all(impact) + several,
             contact_check=None,
         )
         for index, impact in enumerate(group)

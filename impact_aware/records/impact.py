@@ -93,6 +93,8 @@ class Impact:
         object_twist_before: (6,) Linear first, m/s and rad/s.
         object_twist_after: (6,) Just after, m/s and rad/s.
         energy_loss: Kinetic energy lost, J.
+        unique: Whether no other velocities after obey the laws of contact, as far as they were searched for.
+        other_energy_losses: Kinetic energy that each of the others loses that were found, J.
         time_to_impact: From `time`, s; 0 at the impact, negative when unknown.
         valid: Whether anything was predicted.
         reason: Why not, when not.
@@ -121,6 +123,8 @@ class Impact:
     object_twist_before: Array = _zeros(6)
     object_twist_after: Array = _zeros(6)
     energy_loss: float = 0.0
+    unique: bool = True
+    other_energy_losses: tuple[float, ...] = ()
     time_to_impact: float = 0.0
     valid: bool = True
     reason: str = ""

@@ -115,6 +115,7 @@ class GraspPostures:
             object_position=arm.base.actInv(centre),
             object_twist_after=arm.twist_in_base(prediction.velocity_after[name]),
             energy_loss=prediction.energy_loss,
+            unique=prediction.unique,
         )
 
     def object_velocity(self, field: ReferenceField) -> Array:

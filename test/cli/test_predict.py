@@ -10,7 +10,7 @@ from impact_aware.contact.cylinder import Cylinder
 from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import predict
-from impact_aware.impact.hit import predict_hit
+from impact_aware.impact.hit import not_unique, predict_hit
 from impact_aware.robot import RobotModel
 
 Q = "0.1 -0.7 0.2 -2.2 0.05 1.5 0.7".split()
@@ -61,6 +61,25 @@ def test_object_takes_the_opposite_momentum(command):
     change = np.subtract(result["object_twist_after"], result["object_twist_before"])
     np.testing.assert_allclose(2.2 * change[:3], -np.array(result["impulse"]), atol=1e-12)
     assert result["reduced_mass"] < min(2.2, result["effective_mass"])
+
+
+def test_velocities_that_are_not_unique_are_said_to_be_so(command):
+    """Found by drawing palms: the corners of a box that turns on its table can share its weight in several ways."""
+    dq = "-0.5 -0.2 0.1 -1.2 -0.2 1.3 0.7".split()
+    palm = [*"--pad-half-sizes 0.04 0.03 0.02 --object-mass 1.2 --table-friction 0.1 --friction".split(), "0.2"]
+    result = json.loads(command("predict", "--dq", *dq, *palm, "--json")[1])
+    robot = RobotModel.from_profile("panda")
+    middle = robot.placement(robot.home).translation - [0.0, 0.0, 0.02]
+    body = PlacedShape(Box((0.1, 0.1, 0.1)), middle - [0.0, 0.0, 0.1])
+    contact = Contact("tool", (0.0, 0.0, 1.0), friction=0.2)
+    where = {"obstacle": body.free_object(1.2), "shape": body, "table_friction": 0.1}
+    found = predict_hit(robot, robot.home, [float(x) for x in dq], contact, (0.04, 0.03, 0.02), search=True, **where)
+    assert result["unique"] is found.unique is False
+    assert result["other_energy_losses"] == pytest.approx(found.other_energy_losses) and found.other_energy_losses
+    line = command("predict", "--dq", *dq, *palm)[1].splitlines()[-1]
+    assert line == not_unique(found.energy_loss, found.other_energy_losses)
+    usual = ["predict", "--dq", *DQ, *CONTACT]
+    assert json.loads(command(*usual, "--json")[1])["unique"] is True and "several" not in command(*usual)[1]
 
 
 def test_out_keeps_the_result(command, tmp_path):

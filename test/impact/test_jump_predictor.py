@@ -9,8 +9,10 @@ import pytest
 from impact_aware.contact import Contact
 from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.geometry import contact_point
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import UnknownNameError
 from impact_aware.impact import predict
+from impact_aware.impact.hit import predict_hit
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.robot import RobotModel
@@ -79,6 +81,27 @@ def test_the_spread_comes_where_it_is_asked_for_and_configured():
     np.testing.assert_array_equal(found.velocity_after_covariance, expected.velocity_after_covariance)
     assert predictor.predict(ROBOT.home, APPROACH, spread=False).uncertain is None
     assert make().predict(ROBOT.home, APPROACH).uncertain is None
+
+
+@pytest.mark.parametrize("half", [(0.0, 0.0, 0.0), (0.04, 0.03, 0.02)])
+def test_a_search_is_that_of_all_contacts(half):
+    """Of a tip too, whose compiled map of tip and table does not search."""
+    generator, several = np.random.default_rng(2), 0
+    for _ in range(12):
+        dq = APPROACH + np.linalg.pinv(ROBOT.frame_jacobian(ROBOT.home)) @ generator.normal(0.0, 0.5, 6)
+        predictor = make(pad_half_sizes=half, table_friction=0.2, covariance=InputCovariance(velocity=1e-4))
+        body = PlacedShape(Box(HALF), np.array(CENTRE))
+        where = {"obstacle": body.free_object(1.7), "shape": body, "table_friction": 0.2, "search": True}
+        for spread in (False, True):
+            quick = predictor.predict(ROBOT.home, dq, spread=spread)
+            own = predictor.predict(ROBOT.home, dq, spread=spread, search=True)
+            found = own.outcome
+            expected = predict_hit(ROBOT, ROBOT.home, dq, found.contact, half, **where)
+            np.testing.assert_allclose(found.velocity_after, quick.outcome.velocity_after, atol=1e-7)
+            assert (found.unique, found.other_energy_losses) == (expected.unique, expected.other_energy_losses)
+            assert (own.uncertain is not None) == spread
+        several += bool(found.other_energy_losses)
+    assert 0 < several < 12
 
 
 def test_the_plane_is_the_near_face_of_the_object_or_the_configured_surface():

@@ -9,7 +9,7 @@ from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.bodies import ArmState, BodyContact
-from impact_aware.impact.hit import predict_hit
+from impact_aware.impact.hit import not_unique, predict_hit
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.palm import (
     checked_palm,
@@ -67,6 +67,12 @@ def test_what_the_palm_gives_the_object_takes_and_the_energy_is_that_of_both():
     np.testing.assert_allclose(found.point, TOOL.translation - HALF[facing] * NORMAL, atol=1e-12)
     np.testing.assert_allclose(found.contact_velocity_before, [0.06, -0.5, 0.04], atol=1e-9)
     assert found.mode == "stick" and found.method == "palm"
+
+
+def test_a_sentence_on_what_is_not_unique_has_the_energies():
+    assert not_unique(0.5114, ()).endswith("contacts that yield alike, which loses 0.511 J")
+    assert not_unique(0.5, (0.25, 0.7, 0.1)).endswith("which loses 0.5 J; others lose 0.1 to 0.7 J")
+    assert not_unique(0.5, (0.25, 0.25001)).endswith("; others lose 0.25 J")
 
 
 def test_object_and_tool_go_on_as_one_where_all_corners_stick():

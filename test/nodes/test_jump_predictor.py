@@ -143,6 +143,18 @@ def test_a_palm_has_a_covariance_in_the_service(harness):
     assert whole(answer).method == "palm" and len(whole(answer).velocity_after_covariance) == 49
 
 
+def test_details_search_for_other_velocities(harness):
+    """Found by drawing palms; a contact of the request's own is one point, whose answer is unique."""
+    palm = {"pad_half_sizes": [0.04, 0.03, 0.02], "object_mass": 1.2, "table_friction": 0.1, "friction": 0.2}
+    place = ROBOT.placement(HOME).translation - [0.0, 0.0, 0.12]
+    node = harness(JumpPredictorNode, object_position=place.tolist(), **palm)
+    turning = {"position": HOME, "velocity": [-0.5, -0.2, 0.1, -1.2, -0.2, 1.3, 0.7]}
+    prediction = whole(node.call("predict_post_impact", PredictPostImpact.Request(details=1, **turning)))
+    assert not prediction.unique and len(prediction.other_energy_losses) > 0
+    point = PredictPostImpact.Request(details=1, contact_frame="tool", **turning)
+    assert whole(node.call("predict_post_impact", point)).unique
+
+
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [

@@ -11,10 +11,11 @@ from impact_aware.bags.bag import Bag
 from impact_aware.bags.message_types import RECORDED, annotation_types
 from impact_aware.contact import Contact, contact_jacobian
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.hit import not_unique
 from impact_aware.messages.reference_field import TYPE as FIELD
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import write_stamp
-from impact_aware.recordings import surroundings
+from impact_aware.recordings import common_impacts, surroundings
 from impact_aware.recordings.common_impacts import RecordedTask, recorded_bases
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.object_track import track_of_bag
@@ -130,6 +131,15 @@ def test_the_ablation_is_that_of_both_arms(found):
         best = min(rows, key=rows.get)
         assert best == ("M+B_theta", TASK.object.friction_tool)
         assert all(error > 2.0 * rows[best] for key, error in rows.items() if key != best)
+
+
+@pytest.mark.slow
+def test_a_common_prediction_that_is_not_unique_has_a_note(truth, tmp_path, monkeypatch):
+    bag = write_bag(tmp_path / "bag", truth.velocity_after)
+    several = {"unique": False, "energy_loss": 0.5, "other_energy_losses": ()}
+    monkeypatch.setattr(common_impacts, "predict_grasp_impact", lambda *_, **__: truth._replace(**several))
+    for arm in analyze([bag], AnalysisOptions(robot="panda", ablation=False)).arms:
+        assert not_unique(0.5, ()) in arm.impacts[0].notes
 
 
 @pytest.mark.slow

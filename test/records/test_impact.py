@@ -42,7 +42,7 @@ def impact(**changes):
 def test_an_impact_of_which_nothing_is_said_is_of_no_event_at_rest_and_now():
     bare = Impact(source="service", time=0.0)
     assert (bare.event_sequence, bare.energy_loss, bare.time_to_impact) == (0, 0.0, 0.0)
-    assert bare.valid and not bare.mode_may_change and bare.object_mass is None
+    assert bare.valid and bare.unique and not bare.mode_may_change and bare.object_mass is None
     sizes = [bare.object_position.size, bare.object_twist_before.size, bare.object_twist_after.size]
     assert sizes == [3, 6, 6] and bare.position.size == bare.velocity_before.size == bare.velocity_after.size == 0
     touch = ContactImpulse()

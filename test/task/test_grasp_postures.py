@@ -9,7 +9,7 @@ import pytest
 from impact_aware.errors import InvalidInputError
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
-from impact_aware.task import load_task, make_field, start_posture
+from impact_aware.task import grasp_postures, load_task, make_field, start_posture
 from impact_aware.task.arms import arms_of_task, check_names, several_arms, single_arm
 from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
 from impact_aware.task.grasp_postures import COMMON_WINDOW, POSTURE_TOLERANCE, GraspPostures
@@ -154,7 +154,13 @@ def test_the_common_impact_tells_each_arm_its_own_jump_in_its_own_axes():
         back = pin.exp3(np.array([0.0, 0.0, -yaw]))
         np.testing.assert_allclose(impact.object_twist_after[:3], back @ twist[:3], atol=1e-12)
         np.testing.assert_allclose(impact.object_twist_after[3:], back @ twist[3:], atol=1e-12)
-        assert impact.energy_loss == pytest.approx(expected.energy_loss)
+        assert impact.energy_loss == pytest.approx(expected.energy_loss) and impact.unique
+
+
+def test_a_common_impact_that_is_not_unique_is_published_so(monkeypatch):
+    found = predict_grasp_impact(TASK, ROBOTS, FIELD, POSTURES, VELOCITIES, times=(1.0, 1.003))
+    monkeypatch.setattr(grasp_postures, "predict_grasp_impact", lambda *_, **__: found._replace(unique=False))
+    assert not any(impact.unique for impact in grasp_after((0, 1.0, 4), (1, 1.003, 9)).common_impact(FIELD))
 
 
 def test_the_common_impact_has_one_contact_per_palm_in_the_axes_of_its_arm():
