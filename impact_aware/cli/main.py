@@ -87,7 +87,8 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns the exit status (2: bad input, 130: interrupted)."""
     shield_process()
-    if argv is None and sys.argv[1:2] == ["predict"] and "--states" not in sys.argv:
+    long = any(word.startswith(("--states", "--mat")) for word in sys.argv)
+    if argv is None and sys.argv[1:2] == ["predict"] and not long:
         without_compiler()  # which takes longer to load than this process has to do
     argv = sys.argv[1:] if argv is None else argv
     if "_ARGCOMPLETE" in os.environ:

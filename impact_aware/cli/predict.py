@@ -26,6 +26,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
 from impact_aware.impact.hit import HitPrediction, not_unique, predict_hit
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
+from impact_aware.impact.material import ANY, DRAWS, INSIDE, MATERIALS, RIGID
 from impact_aware.impact.palm import checked_palm, face_middle
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.parameters import Options, described, shared
@@ -67,6 +68,10 @@ class MapOptions(Options):
         None, "half edges of a flat palm along the contact frame's axes, which hits in place of a tip", within=LENGTH
     )
     method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
+    material: str | None = described(
+        None, "with a palm, of its pads and the table: any is the mean and the spread of drawn pads", choices=MATERIALS,
+        absent=RIGID,
+    )
     covariance: Path | None = described(
         None,
         f"JSON with covariances of {', '.join(entry.name for entry in fields(InputCovariance))}: each a variance, a "
@@ -145,10 +150,11 @@ def run(args: argparse.Namespace) -> int:
         body = None if obstacle is None else PlacedShape(shape, obstacle.position, _rotation(args))
         table = {"shape": body, "table_friction": args.table_friction}
         choices |= {"obstacle": obstacle, **table}
-        if args.covariance is None:
+        if args.covariance is None and args.material in (None, RIGID):
             prediction = predict_hit(robot, q, dq, contact, palm, search=True, **choices)
         else:
-            spread = _covariance(args.covariance)
+            spread = InputCovariance() if args.covariance is None else _covariance(args.covariance)
+            choices["material"] = args.material or RIGID
             uncertain = predict_hit_with_covariance(robot, q, dq, contact, palm, spread, **choices)
             prediction = uncertain.prediction
     elif args.covariance is None:
@@ -167,7 +173,7 @@ def run(args: argparse.Namespace) -> int:
             "impulse": uncertain.impulse_covariance.tolist(),
             "mode_may_change": uncertain.mode_may_change,
         }
-        text += "\n" + format_spread(robot, uncertain)
+        text += "\n" + format_spread(robot, uncertain, args.material == ANY)
     keep_json(args.out, "prediction.json", result, replace=False)
     show(args, result, text)
     if not args.json:
@@ -181,7 +187,7 @@ def _run_states(args: argparse.Namespace) -> int:
     from impact_aware.cli import state_table
     from impact_aware.impact.batch import predict_batch
 
-    _refuse(args, "states", ("q", "dq", "covariance", "pad_half_sizes", "table_friction"))
+    _refuse(args, "states", ("q", "dq", "covariance", "pad_half_sizes", "table_friction", "material"))
     if args.object_mass is not None and args.object_position is None:
         raise InvalidInputError("--object-position", "nothing", "the object's position, the same for all states")
     robot = _robot(args)
@@ -208,7 +214,7 @@ def _run_map(args: argparse.Namespace) -> int:
     if args.map is None or args.position is None:
         missing = "--map" if args.map is None else "--position"
         raise InvalidInputError(missing, "nothing", "--map and --position together")
-    _refuse(args, "map", ("q", "dq", "states", "covariance", "pad_half_sizes", "table_friction"))
+    _refuse(args, "map", ("q", "dq", "states", "covariance", "pad_half_sizes", "table_friction", "material"))
     # Tasks bring the compiler along with their fields.
     from impact_aware.cli import sample_map
 
@@ -274,15 +280,18 @@ def format_prediction(robot: RobotModel, prediction: ImpactPrediction | HitPredi
     return "\n".join(lines)
 
 
-def format_spread(robot: RobotModel, uncertain: UncertainPrediction[Any]) -> str:
-    """The prediction's standard deviations for people."""
+def format_spread(robot: RobotModel, uncertain: UncertainPrediction[Any], of_materials: bool = False) -> str:
+    """The prediction's standard deviations for people, with those of drawn materials where they are in."""
     width = max(len(name) for name in robot.joint_names)
     deviations = np.sqrt(np.diag(uncertain.velocity_after_covariance))
     lines = ["", "standard deviations, first order"]
     pairs = zip(robot.joint_names, deviations, strict=True)
     lines += [f"{name:<{width}}  {deviation:9.5f}  rad/s" for name, deviation in pairs]
     lines.append(f"impulse         {row(np.sqrt(np.diag(uncertain.impulse_covariance)))}  N s")
-    if uncertain.mode_may_change:
+    if of_materials:
+        held = f"two deviations hold {100.0 * INSIDE:.0f} % of them"
+        lines.append(f"the prediction is the mean of {DRAWS} drawn materials of the pads: {held}")
+    elif uncertain.mode_may_change:
         lines.append("the mode may change within this spread: take the deviations as a hint only")
     return "\n".join(lines)
 
@@ -325,8 +334,9 @@ def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:
 def _palm(args: argparse.Namespace) -> Array | None:
     """Half edges (3,) of the palm, m; None without one."""
     if args.pad_half_sizes is None:
-        if args.table_friction is not None:
-            raise InvalidInputError("--table-friction", "no --pad-half-sizes", "--pad-half-sizes along with it")
+        for name in ("table-friction", "material"):
+            if getattr(args, name.replace("-", "_")) is not None:
+                raise InvalidInputError(f"--{name}", "no --pad-half-sizes", "--pad-half-sizes along with it")
         return None
     _refuse(args, "pad-half-sizes", ("states", "tool_radius", "offset"))
     if args.method != DEFAULT_METHOD:

@@ -15,7 +15,7 @@ from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.palm import TABLE, checked_palm, moving_table, palm_contacts, summed_contact, table_contacts
 from impact_aware.impact.registry import DEFAULT_METHOD
-from impact_aware.impact.simultaneous import predict_simultaneous
+from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
 from impact_aware.records.impact import HIT, PALM
 from impact_aware.robot import RobotModel
 
@@ -137,6 +137,18 @@ def predict_hit(
     found = predict_simultaneous(
         own + others, arms={ARM: arm}, objects=objects, inertia=inertia, method=method, search=search
     )
+    return hit_prediction(found, arm, contact, half, obstacle, inertia)
+
+
+def hit_prediction(
+    found: SimultaneousPrediction,
+    arm: ArmState,
+    contact: Contact,
+    half: Array | None,
+    obstacle: FreeObject | None,
+    inertia: str,
+) -> HitPrediction:
+    """What all contacts of `hit_contacts` together do; arguments as of `predict_hit`."""
     tool = summed_contact(found, ARM)
     return HitPrediction(
         velocity_before=arm.dq,
@@ -146,7 +158,7 @@ def predict_hit(
         point=tool.point,
         contact_velocity_before=tool.velocity_before,
         contact_velocity_after=tool.velocity_after,
-        effective_mass=effective_mass(robot, arm.q, Contact(contact.frame, tool.normal, point=tool.point), inertia),
+        effective_mass=effective_mass(arm.robot, arm.q, Contact(contact.frame, tool.normal, point=tool.point), inertia),
         energy_loss=found.energy_loss,
         contact=contact if half is None else dataclasses.replace(contact, normal=tool.normal),
         obstacle=obstacle,

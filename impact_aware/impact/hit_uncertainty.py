@@ -18,14 +18,22 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import FRICTION, Contact, FreeObject
+from impact_aware.contact.geometry import FRICTION, Contact, FreeObject, contact_axes
 from impact_aware.contact.shape import PlacedShape
-from impact_aware.errors import NoSolutionError
-from impact_aware.impact.bodies import ArmState, BodyContact
-from impact_aware.impact.hit import ARM, HitPrediction, hit_contacts, predict_hit
+from impact_aware.errors import NoSolutionError, UnknownNameError
+from impact_aware.impact.bodies import ArmState, BodyContact, joint_problem
+from impact_aware.impact.contact_impulse import Mode
+from impact_aware.impact.hit import ARM, HitPrediction, hit_contacts, hit_prediction, predict_hit
+from impact_aware.impact.material import ANY, MATERIALS, RIGID, draw_materials, material_interval
 from impact_aware.impact.palm import checked_palm
 from impact_aware.impact.registry import DEFAULT_METHOD
-from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
+from impact_aware.impact.simultaneous import (
+    Answer,
+    SimultaneousPrediction,
+    contact_modes,
+    outcome,
+    predict_simultaneous,
+)
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, input_columns, link_parts
 from impact_aware.robot import RobotModel
 
@@ -45,6 +53,7 @@ def predict_hit_with_covariance(
     table_friction: float | None = None,
     method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
+    material: str = RIGID,
 ) -> UncertainPrediction[HitPrediction]:
     """Predict a hit as `predict_hit` does, and how the inputs' uncertainty spreads to it.
 
@@ -55,18 +64,23 @@ def predict_hit_with_covariance(
         q: (n,) rad.
         dq: (n,) Just before, rad/s.
         contact: As for `predict_hit`.
-        half_sizes: (3,) Half edges of the palm, m.
+        half_sizes: (3,) Half edges of the palm, m; zeros for a tip.
         covariance: Of the inputs; `mode_may_change` is that of any of the tool's contacts.
         obstacle: As for `predict_hit`.
         shape: As for `predict_hit`.
         table_friction: As for `predict_hit`.
         method: As for `predict_hit`.
         inertia: As for `predict_hit`.
+        material: Of the pads, one of `MATERIALS`. With `any` the prediction is the mean of drawn pads, and twice the
+            standard deviations from their spread alone is the interval of `material_interval`; it takes a second.
 
     Raises:
         InvalidInputError: A state that is not finite, sizes that make no palm, or a covariance that is none.
+        UnknownNameError: An unknown method, inertia or material.
         NoSolutionError: Errors so large that the answers are beyond every number.
     """
+    if material not in MATERIALS:
+        raise UnknownNameError("material", material, MATERIALS)
     scene: dict[str, Any] = {"obstacle": obstacle, "shape": shape, "table_friction": table_friction}
     how: dict[str, Any] = {"method": method, "inertia": inertia}
     prediction = predict_hit(robot, q, dq, contact, half_sizes, search=True, **scene, **how)
@@ -93,8 +107,36 @@ def predict_hit_with_covariance(
         total = moved.T @ moved / max(len(moved), 1)
     if not np.isfinite(total).all():
         raise NoSolutionError("the errors of the inputs grow beyond every number in this impact", problem=contact)
-    n = robot.n
-    return UncertainPrediction(prediction, total[:n, :n], total[n:, n:], any(own != modes for _, own in answers))
+    n, changes = robot.n, any(own != modes for _, own in answers)
+    if material == ANY:
+        prediction, spreads, several = _over_materials(arm, contact, half, scene, how)
+        total[:n, :n] += spreads[0]
+        total[n:, n:] += spreads[1]
+        changes = changes or several
+    return UncertainPrediction(prediction, total[:n, :n], total[n:, n:], changes)
+
+
+def _over_materials(
+    arm: ArmState, contact: Contact, half: Array | None, scene: dict[str, Any], how: dict[str, Any]
+) -> tuple[HitPrediction, tuple[Array, Array], bool]:
+    """Mean of drawn materials, covariances of velocities after and impulse, and whether the tool's modes differ."""
+    own, others, objects = hit_contacts(arm, contact, half, *scene.values())
+    contacts = own + others
+    bodies: dict[str, Any] = {"arms": {ARM: arm}, "objects": objects}
+    law = predict_simultaneous(contacts, **bodies, search=False, **how)
+    problem = joint_problem(contacts, **bodies, inertia=how["inertia"])
+    drawn = draw_materials(law, problem, np.random.default_rng(_SEED))
+    before, modes = problem.jacobian @ problem.velocity, list[tuple[Mode, ...]]()
+    for impulse in (drawn.mean(axis=0), *drawn):
+        after = before + problem.delassus @ impulse
+        modes.append(contact_modes(contacts, impulse, after, float(np.abs(before).max())))
+    mean = outcome(contacts, problem, Answer(drawn.mean(axis=0), modes[0], law.rank, law.degenerate, law.residual))
+    summed = np.sum([drawn[:, 3 * k : 3 * k + 3] @ contact_axes(each.normal) for k, each in enumerate(own)], axis=0)
+    arms = (problem.columns[ARM],) * 2
+    # Two standard deviations are half the interval's width.
+    spreads = material_interval(drawn @ problem.response.T)[2][arms] / 4.0, material_interval(summed)[2] / 4.0
+    several = len({each[: len(own)] for each in modes[1:]}) > 1
+    return hit_prediction(mean, arm, contact, half, scene["obstacle"], how["inertia"]), spreads, several
 
 
 def _outcome(found: SimultaneousPrediction, own: int) -> Array:

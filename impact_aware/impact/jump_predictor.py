@@ -20,6 +20,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.impact.hit import HitPrediction, predict_hit
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
 from impact_aware.impact.look_ahead import Approach, look_ahead
+from impact_aware.impact.material import RIGID
 from impact_aware.impact.palm import checked_palm, palm_normal
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
@@ -31,7 +32,6 @@ from impact_aware.robot import RobotModel
 CLOSER = 3
 """Largest number of looks ahead, each with the normal where the tip would touch."""
 
-
 SAME_NORMAL = 1.0 - 1e-12
 """Cosine above which two normals are equal: they are a microradian apart."""
 
@@ -39,14 +39,7 @@ MEMORY = 2.0
 """Time for which poses of the object are kept, s: a slow computer reports an impact after poses that follow it."""
 
 
-_SEEN = (
-    "object_position",
-    "object_rotation",
-    "object_velocity",
-    "object_time",
-    "contact",
-    "_covariance",
-)
+_SEEN = ("object_position", "object_rotation", "object_velocity", "object_time", "contact", "_covariance")
 """Attributes that a pose of the object sets."""
 
 
@@ -90,6 +83,7 @@ class JumpPredictor:
         covariance: InputCovariance | None = None,
         pad_half_sizes: ArrayLike = (0.0, 0.0, 0.0),
         table_friction: float | None = None,
+        material: str = RIGID,
     ) -> None:
         """Check the configuration.
 
@@ -108,6 +102,7 @@ class JumpPredictor:
                 contact is predicted at its corners; zeros for a tip.
             table_friction: Between the object and the horizontal table that it stands on, which predictions of the
                 configured contact by the default method take along; None where it stands on nothing.
+            material: One of `MATERIALS`; see `predict_hit_with_covariance` for what it adds to a spread.
 
         Raises:
             UnknownNameError: No such frame.
@@ -124,6 +119,7 @@ class JumpPredictor:
         self._surface_point = np.array(surface_point, dtype=float)
         self._covariance = self._configured_covariance = covariance
         self._palm, self._table_friction = checked_palm(pad_half_sizes), table_friction
+        self._material = material
         self._body: FreeObject | None = None
         self._table: tuple[FreeObject, float, TableSupport] | None = None
         self._prepared: ImpactPredictor | None = None
@@ -133,8 +129,8 @@ class JumpPredictor:
 
     @property
     def spread_is_quick(self) -> bool:
-        """Whether a spread takes a few milliseconds, as that of a tip; that of a palm takes tens."""
-        return self._palm is None
+        """Whether a spread takes milliseconds, as that of a tip; a palm's takes tens, that of materials thousands."""
+        return self._palm is None and (self._material == RIGID or self._table_friction is None)
 
     @property
     def plane_point(self) -> Array:
@@ -313,26 +309,26 @@ class JumpPredictor:
             "method": replaced.get("method", self.method),
             "inertia": replaced.get("inertia", self.inertia),
         }
-        if self._palm is not None and contact is self.contact:
-            where = None if obstacle is None else self._placed(shift)
-            how |= {"obstacle": obstacle, "shape": where, "table_friction": self._table_friction}
-            if not spread or self._covariance is None:
-                return Prediction(predict_hit(self.robot, q, dq, contact, self._palm, search=search, **how))
-            hit = predict_hit_with_covariance(self.robot, q, dq, contact, self._palm, self._covariance, **how)
-            return Prediction(hit.prediction, hit)
-        if obstacle is not None and contact is self.contact:
+        own = contact is self.contact
+        palm = self._palm if own else None
+        if palm is None and obstacle is not None and own:
             contact = self._touching(contact, q, shift)
-        configured = replaced.get("contact", self.contact) is self.contact and how["method"] == DEFAULT_METHOD
-        table = self._table_under(obstacle, shift) if configured else None
-        outcome: HitPrediction | None = None
-        if search and table is not None:
-            body, friction = self._placed(shift), self._table_friction
-            more: dict[str, Any] = {"obstacle": obstacle, "shape": body, "table_friction": friction, "search": True}
-            outcome = predict_hit(self.robot, q, dq, contact, **more, **how)
-        if not spread or self._covariance is None:
+        alone = palm is not None or not own or how["method"] != DEFAULT_METHOD
+        table = None if alone else self._table_under(obstacle, shift)
+        covariance, outcome = self._covariance if spread else None, None
+        if palm is not None or (table is not None and (search or self._material != RIGID)):
+            body = None if obstacle is None else self._placed(shift)
+            hit: dict[str, Any] = {"obstacle": obstacle, "shape": body, "table_friction": self._table_friction, **how}
+            half = np.zeros(3) if palm is None else palm
+            if spread and (self._material != RIGID or (palm is not None and covariance is not None)):
+                hit |= {"covariance": covariance or InputCovariance(), "material": self._material}
+                whole = predict_hit_with_covariance(self.robot, q, dq, contact, half, **hit)
+                return Prediction(whole.prediction, whole)
+            outcome = predict_hit(self.robot, q, dq, contact, half, search=search, **hit)
+        if covariance is None:
             return Prediction(outcome or self._prepare(contact, obstacle, **how, table=table)(q, dq))
         how |= {"obstacle": obstacle, "table": table}
-        uncertain = predict_with_covariance(self.robot, q, dq, contact, self._covariance, **how)
+        uncertain = predict_with_covariance(self.robot, q, dq, contact, covariance, **how)
         return Prediction(outcome or uncertain.prediction, uncertain)
 
     def _table_under(self, obstacle: FreeObject | None, shift: Array) -> TableSupport | None:

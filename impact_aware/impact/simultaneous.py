@@ -108,8 +108,7 @@ def predict_simultaneous(
         NoSolutionError: An arm whose inertia is singular.
     """
     problem = joint_problem(contacts, arms=arms, objects=objects, inertia=inertia)
-    delassus, velocity, columns = problem.delassus, problem.velocity, problem.columns
-    before = problem.jacobian @ velocity
+    before = problem.jacobian @ problem.velocity
     pads = None if gaps is None else _Pads(checked_gaps(gaps, len(contacts), time_constant), time_constant)
     bouncing = [contact.restitution for contact in contacts if contact.restitution > 0.0]
     if pads is not None and bouncing:
@@ -117,9 +116,34 @@ def predict_simultaneous(
     impact_map(method)  # or its name is refused
     slippery = [replace(contact, friction=0.0) for contact in contacts]
     answer = _solve(slippery if method == FRICTIONLESS else contacts, problem, before, method, pads, search)
-    impulse = answer.impulse
+    return outcome(contacts, problem, answer)
+
+
+class _Pads(NamedTuple):
+    """What is left to close (m,), m, between soft pads, and their time constant, s."""
+
+    gaps: Array
+    time_constant: float
+
+
+class Answer(NamedTuple):
+    """Impulses (3 m,) of contacts that act on each other, their modes, and what `SimultaneousPrediction` adds."""
+
+    impulse: Array
+    modes: tuple[Mode, ...]
+    rank: int
+    degenerate: bool
+    residual: float
+    unique: bool = True
+    other_losses: tuple[float, ...] = ()
+
+
+def outcome(contacts: Sequence[BodyContact], problem: JointProblem, answer: Answer) -> SimultaneousPrediction:
+    """The state just after contacts with these impulses, whether a law gives them or not."""
+    velocity, columns, impulse = problem.velocity, problem.columns, answer.impulse
+    before = problem.jacobian @ velocity
     after = velocity + problem.response @ impulse
-    contact_after = before + delassus @ impulse
+    contact_after = before + problem.delassus @ impulse
     axes_of_all = [contact_axes(contact.normal) for contact in contacts]
 
     def in_common_frame(stacked: Array) -> Array:
@@ -133,32 +157,13 @@ def predict_simultaneous(
         modes=answer.modes,
         contact_velocity_before=in_common_frame(before),
         contact_velocity_after=in_common_frame(contact_after),
-        energy_loss=_loss(delassus, before, impulse),
+        energy_loss=_loss(problem.delassus, before, impulse),
         degenerate=answer.degenerate,
         rank=answer.rank,
         residual=answer.residual,
         unique=answer.unique,
         other_energy_losses=answer.other_losses,
     )
-
-
-class _Pads(NamedTuple):
-    """What is left to close (m,), m, between soft pads, and their time constant, s."""
-
-    gaps: Array
-    time_constant: float
-
-
-class _Answer(NamedTuple):
-    """Impulses (3 m,) of contacts that act on each other, their modes, and what `SimultaneousPrediction` adds."""
-
-    impulse: Array
-    modes: tuple[Mode, ...]
-    rank: int
-    degenerate: bool
-    residual: float
-    unique: bool = True
-    other_losses: tuple[float, ...] = ()
 
 
 def _loss(delassus: Array, before: Array, impulse: Array) -> float:
@@ -173,7 +178,7 @@ def _solve(
     method: str,
     pads: _Pads | None,
     search: bool,
-) -> _Answer:
+) -> Answer:
     """Solve contact by contact what is independent, and together what is not."""
     gaps = np.zeros(len(contacts)) if pads is None else pads.gaps
     first = _first_of_each(contacts, problem.jacobian, gaps)
@@ -203,7 +208,7 @@ def _solve(
                 impulse[k] = contact_axes(contacts[k].normal) @ (sign * share * impulse[one] @ axes)
         impulse[kept] *= shares[:, None]
     other_losses = tuple(loss + change for change in changes)
-    return _Answer(impulse.ravel(), tuple(modes), rank, degenerate, residual, unique, other_losses)
+    return Answer(impulse.ravel(), tuple(modes), rank, degenerate, residual, unique, other_losses)
 
 
 def _first_of_each(contacts: Sequence[BodyContact], jacobian: Array, gaps: Array) -> NDArray[np.intp]:
@@ -240,18 +245,18 @@ def _groups(delassus: Array, kept: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 
 def _solve_group(
     contacts: Sequence[BodyContact], delassus: Array, before: Array, method: str, pads: _Pads | None, search: bool
-) -> _Answer:
+) -> Answer:
     """Solve contacts that act on each other; one alone gets the single-contact map, whenever it touches."""
     friction = np.array([contact.friction for contact in contacts])
     if pads is not None:
         before_touch = first_touch(pads.gaps, before[::3])
         if before_touch > LONGEST * pads.time_constant:
             separate: Mode = "separate"
-            return _Answer(np.zeros(len(before)), (separate,) * len(contacts), _rank(delassus), False, 0.0)
+            return Answer(np.zeros(len(before)), (separate,) * len(contacts), _rank(delassus), False, 0.0)
     if len(contacts) == 1:
         one = impact_map(method)(delassus.tolist(), before.tolist(), contacts[0].friction, contacts[0].restitution)
         rank = _rank(delassus)
-        return _Answer(np.array(one[:3]), (one.mode,), rank, rank < 3, 0.0)
+        return Answer(np.array(one[:3]), (one.mode,), rank, rank < 3, 0.0)
     if pads is None:
         restitution = np.array([contact.restitution for contact in contacts])
         found = solve_poisson(delassus, before, friction, restitution, search=search)
@@ -259,16 +264,17 @@ def _solve_group(
         left = np.maximum(pads.gaps + before_touch * before[::3], 0.0)
         left[left <= left.min()] = 0.0
         found = solve_successive(delassus, before, friction, left, pads.time_constant, search=search)
-    modes = _modes(contacts, found.impulse, before + delassus @ found.impulse, float(np.abs(before).max()))
+    modes = contact_modes(contacts, found.impulse, before + delassus @ found.impulse, float(np.abs(before).max()))
     losses = tuple(_loss(delassus, before, other) for other in found.others)
-    return _Answer(found.impulse, modes, found.rank, found.degenerate, found.residual, found.unique, losses)
+    return Answer(found.impulse, modes, found.rank, found.degenerate, found.residual, found.unique, losses)
 
 
 def _rank(delassus: Array) -> int:
     return int(np.linalg.matrix_rank(delassus, hermitian=True))
 
 
-def _modes(contacts: Sequence[BodyContact], impulse: Array, after: Array, speed: float) -> tuple[Mode, ...]:
+def contact_modes(contacts: Sequence[BodyContact], impulse: Array, after: Array, speed: float) -> tuple[Mode, ...]:
+    """Modes (m,) by impulses (3 m,), N s, and velocities after (3 m,), m/s, where the fastest was `speed` before."""
     modes: list[Mode] = []
     largest = float(np.abs(impulse).max())
     for index, contact in enumerate(contacts):

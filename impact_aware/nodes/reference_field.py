@@ -23,6 +23,7 @@ from rclpy.node import Node
 
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
+from impact_aware.impact.material import MATERIALS, RIGID
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_from_message, impact_to_message
@@ -62,6 +63,9 @@ class Settings:
         0.01, "by how much TF may have a base elsewhere than the task's numbers, m and rad", 1e-6, 1.0
     )
     use_object_pose: bool = described(True, "put the field where object_pose has the object")
+    material: str = described(
+        RIGID, "of the pads: any checks the hit of a task at the worst end of drawn pads", choices=MATERIALS
+    )
 
 
 LARGEST_YAML = 1 << 16
@@ -148,6 +152,7 @@ class ReferenceFieldNode(Node):
             task,
             self.arms,
             state_before=self._recent.before if self._recent else None,
+            material=settings.material,
         )
         frames = frame_names(task, self.arms)
         for index, arm in enumerate(self.arms):

@@ -11,6 +11,9 @@ from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import predict
 from impact_aware.impact.hit import not_unique, predict_hit
+from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
+from impact_aware.impact.palm import face_middle
+from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.robot import RobotModel
 
 Q = "0.1 -0.7 0.2 -2.2 0.05 1.5 0.7".split()
@@ -121,6 +124,28 @@ def test_covariance_adds_the_spread(command, tmp_path):
     palm = [*options, "--pad-half-sizes", "0.04", "0.03", "0.02", "--object-mass", "2", "--table-friction", "0.3"]
     status, out, _ = command("predict", *palm, "--json")
     assert status == 0 and np.shape(json.loads(out)["covariance"]["velocity_after"]) == (7, 7)
+
+
+def test_any_material_is_the_mean_of_drawn_pads_and_their_spread(command, refused):
+    options = ["predict", "--q", *Q, "--dq", *DQ, *CONTACT]
+    result = json.loads(command(*options, *PALM, *BOX, "--material", "any", "--json")[1])
+    robot = RobotModel.from_profile("panda")
+    contact = Contact("tool", (0.1, -1e-2, 1.0), friction=0.3, radius=robot.tool_radius)
+    q, half = [float(x) for x in Q], [float(x) for x in PALM_HALF]
+    shape = Box((0.1, 0.065, 0.12))
+    middle = face_middle(contact.normal, robot.placement(np.array(q), "tool"), half)
+    body = PlacedShape(shape, middle - PlacedShape(shape, np.zeros(3)).plane_point(contact.normal))
+    where = {"obstacle": body.free_object(2.2), "shape": body, "material": "any"}
+    dq = [float(x) for x in DQ]
+    found = predict_hit_with_covariance(robot, q, dq, contact, half, InputCovariance(), **where)
+    np.testing.assert_allclose(result["velocity_after"], found.prediction.velocity_after, atol=1e-12)
+    np.testing.assert_allclose(result["covariance"]["velocity_after"], found.velocity_after_covariance, atol=1e-12)
+    assert np.trace(found.velocity_after_covariance) > 0.0
+    text = command(*options, *PALM, *BOX, "--material", "any")[1]
+    assert "the prediction is the mean of 60 drawn materials of the pads: two deviations hold 95 % of them" in text
+    rigid = [command(*options, *PALM, *BOX, *more, "--json")[1] for more in ((), ("--material", "rigid"))]
+    assert rigid[0] == rigid[1] and "covariance" not in json.loads(rigid[0])
+    assert "--material: got no --pad-half-sizes" in refused(*options, "--material", "any")
 
 
 @pytest.mark.parametrize(

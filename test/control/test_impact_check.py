@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from impact_aware.control.safety import impact_check
 from impact_aware.control.safety.impact_check import check_field, check_impact, check_prediction, expected_impact
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.episode import EpisodeSettings, run_episode
@@ -71,6 +72,43 @@ def test_the_shipped_tasks_pass(name):
     bases = [base_placement(arm) for arm in task.arms]
     impacts = check_field(make_field(task, robots), robots, bases=bases, postures=postures, task=task)
     assert all(0.1 < impact.energy < 1.0 for impact in impacts)
+
+
+def test_pads_of_any_material_are_checked_at_their_worst_end():
+    task = load_task("hit_and_push_palm")
+    field, posture = make_field(task, [ROBOT]), np.array(task.arms[0].posture)
+    rigid, pads = (expected_impact(field, ROBOT, posture=posture, task=task, material=m) for m in ("rigid", "any"))
+    assert not rigid.half_width.any() and (pads.half_width > 0.0).all()
+    own = np.abs(pads.jump)
+    joint = int(np.argmax(pads.half_width))
+    for farther, fails in ((0.9, True), (1.1, False)):
+        bound = np.full(7, 100.0)
+        bound[joint] = own[joint] + farther * pads.half_width[joint]
+        limits = SafetyLimits.of(ROBOT, velocity_jump=bound)
+        check_impact(dataclasses.replace(pads, half_width=np.zeros(7)), ROBOT, limits)
+        how = {"limits": [limits], "postures": [posture], "task": task, "material": "any"}
+        if fails:
+            with pytest.raises(InvalidInputError, match="velocity_jump"):
+                check_field(field, [ROBOT], **how)
+        else:
+            check_field(field, [ROBOT], **how)
+    # What the contact does to each joint is at its worst end too.
+    inertia = ROBOT.mass_matrix(pads.posture)
+    assert (np.abs(pads.joint_impulse) >= np.abs(inertia @ pads.jump)).all()
+    assert np.abs(pads.joint_impulse).max() > 1.01 * np.abs(inertia @ pads.jump).max()
+
+
+def test_velocity_limits_and_reflexes_see_the_worst_end(monkeypatch):
+    impact, width, seen = expected_impact(FIELD, ROBOT), np.zeros(7), []
+    free = ROBOT.limits.velocity - np.abs(impact.velocity_after)
+    monkeypatch.setattr(impact_check, "check_reflexes", lambda worst, *_: seen.append(worst.velocity_after))
+    limits = SafetyLimits.of(ROBOT, velocity_jump=100.0, sensor_torque=np.full(7, 87.0))
+    width[2] = 0.99 * free[2]
+    check_impact(dataclasses.replace(impact, half_width=width), ROBOT, limits)
+    np.testing.assert_allclose(seen[0], impact.velocity_after + np.sign(impact.jump) * width)
+    width[2] = 1.01 * free[2]
+    with pytest.raises(InvalidInputError, match="panda_joint3 would be thrown .*its velocity limit"):
+        check_impact(dataclasses.replace(impact, half_width=width), ROBOT, limits)
 
 
 @pytest.mark.parametrize("limit", [{"impact_energy": 0.2}, {"velocity_jump": 0.3}])

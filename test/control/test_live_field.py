@@ -44,6 +44,16 @@ def at(position, rotation=None) -> pin.SE3:
     return pin.SE3(np.eye(3) if rotation is None else rotation, np.array(position))
 
 
+def test_a_task_is_checked_with_its_pads_and_a_moved_object_as_hit_by_rigid_ones(monkeypatch):
+    seen = []
+    monkeypatch.setattr(live_field, "check_field", lambda *_, **how: seen.append(how["material"]))
+    field = live(material="any")
+    assert field.move_object(at([0.5, 0.01, 0.1]))
+    field.set_task(SINGLE)
+    live()
+    assert seen == ["any", "rigid", "any", "rigid"]
+
+
 @pytest.fixture(scope="module")
 def two_arms():
     task = rotated_base(DUAL, 0, YAW)

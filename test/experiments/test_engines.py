@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from impact_aware.experiments.models.yielding_pads import LAWS, pads_impulse
 from impact_aware.experiments.validation import drake_reference
 from impact_aware.experiments.validation.check import ValidationContext
-from impact_aware.experiments.validation.engines import KINDS, draw_materials, draw_scene, engines, material_interval
+from impact_aware.experiments.validation.engines import KINDS, draw_scene, engines, scene_materials
+from impact_aware.impact.material import material_interval
+from impact_aware.impact.yielding_pads import LAWS, pads_impulse
 from impact_aware.robot import RobotModel
 
 
@@ -63,9 +64,9 @@ def test_pads_make_no_energy_and_push_within_their_cones(robot, kind, law):
 
 def test_materials_leave_a_palm_a_width_and_one_contact_none(robot):
     generator = np.random.default_rng(1)
-    _, half, _ = material_interval(draw_materials(draw_scene(robot, generator, "one contact"), generator))
+    _, half, _ = material_interval(scene_materials(draw_scene(robot, generator, "one contact"), generator))
     assert not half.any()
-    centre, half, _ = material_interval(draw_materials(draw_scene(robot, generator, "palm"), generator))
+    centre, half, _ = material_interval(scene_materials(draw_scene(robot, generator, "palm"), generator))
     assert 0.05 < np.linalg.norm(half[:7]) / np.linalg.norm(centre[:7]) < 2.0
 
 

@@ -143,6 +143,18 @@ def test_a_palm_has_a_covariance_in_the_service(harness):
     assert whole(answer).method == "palm" and len(whole(answer).velocity_after_covariance) == 49
 
 
+def test_pads_of_any_material_have_a_covariance_without_other_deviations(harness):
+    palm = {"pad_half_sizes": [0.04, 0.03, 0.02], "object_mass": 2.0, "motor_inertia_std": 0.0}
+    palm["object_position"] = (ROBOT.placement(HOME).translation - [0.0, 0.0, 0.12]).tolist()
+    answers = []
+    for material in ("rigid", "any"):
+        node = harness(JumpPredictorNode, material=material, **palm)
+        asked = PredictPostImpact.Request(position=HOME, velocity=DOWN, details=2)
+        answers.append(whole(node.call("predict_post_impact", asked)))
+    assert [len(each.velocity_after_covariance) for each in answers] == [0, 49]
+    assert np.abs(np.subtract(answers[0].velocity_after, answers[1].velocity_after)).max() > 1e-3
+
+
 def test_details_search_for_other_velocities(harness):
     """Found by drawing palms; a contact of the request's own is one point, whose answer is unique."""
     palm = {"pad_half_sizes": [0.04, 0.03, 0.02], "object_mass": 1.2, "table_friction": 0.1, "friction": 0.2}

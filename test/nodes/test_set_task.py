@@ -26,6 +26,10 @@ def node(harness):
     return harness(ReferenceFieldNode)
 
 
+def test_the_material_of_the_pads_is_that_of_the_check(harness):
+    assert harness(ReferenceFieldNode, material="any").node.live._material == "any"
+
+
 def field(node):
     return field_from_message(node.sent("reference_field")[-1])
 

@@ -23,6 +23,9 @@ from impact_aware.contact.shape_registry import shape_of
 from impact_aware.control.safety.reflexes import check_reflexes
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.hit import predict_hit
+from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
+from impact_aware.impact.material import RIGID
+from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.reference import ReferenceField
 from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.robot import RobotModel
@@ -44,7 +47,8 @@ class ExpectedImpact:
         posture: (n,) At the impact, rad.
         velocity_before: (n,) rad/s.
         velocity_after: (n,) Predicted, rad/s.
-        joint_impulse: (n,) What the contact does to the joints, J' p = (M + B_theta) times the jump, N m s.
+        joint_impulse: (n,) What the contact does to the joints at most, J' p = (M + B_theta) times the jump, N m s.
+        half_width: (n,) How far `velocity_after` may be off by the material of the pads, rad/s; zeros by one law.
     """
 
     arm: str
@@ -55,6 +59,7 @@ class ExpectedImpact:
     velocity_before: Array
     velocity_after: Array
     joint_impulse: Array
+    half_width: Array
 
     @property
     def jump(self) -> Array:
@@ -70,6 +75,7 @@ def expected_impact(
     base: pin.SE3 | None = None,
     posture: Array | None = None,
     task: Task | None = None,
+    material: str = RIGID,
 ) -> ExpectedImpact:
     """The impact of one arm alone that a field leads to: at its impact position and velocity, against its object.
 
@@ -81,6 +87,7 @@ def expected_impact(
         posture: (n,) From which the posture at the impact is looked for before the robot's home, rad.
         task: That the field was made of, which knows palm, friction, restitution and whether a table holds the object;
             None where only the field is known: a round tip without friction on an object that nothing else holds.
+        material: Of the pads, one of `MATERIALS`; with `any` it takes a second.
 
     Raises:
         InvalidInputError: The impact position is out of reach.
@@ -104,24 +111,36 @@ def expected_impact(
         rows, twist = np.vstack([rows, np.eye(robot.n)[joint]]), np.append(twist, 0.0)
     velocity = np.asarray(np.linalg.lstsq(rows, twist, rcond=None)[0], dtype=np.float64)
     normal = base.rotation.T @ own.normal
-    contact, how = Contact(robot.tool_frame, normal, radius=robot.tool_radius), dict[str, Any]()
+    contact, how = Contact(robot.tool_frame, normal, radius=robot.tool_radius), dict[str, Any](half_sizes=np.zeros(3))
     if task is not None:
         thing = task.object
         contact = dataclasses.replace(contact, friction=thing.friction_tool, restitution=thing.restitution)
-        how = {"half_sizes": task.arms[index].pad_half_sizes}
+        how["half_sizes"] = task.arms[index].pad_half_sizes
         how["table_friction"] = None if task.lifts else thing.friction_table
     turn, place = base.rotation.T @ field.object_rotation, base.actInv(field.object_position)
     shape = PlacedShape(shape_of(field), place, turn)
     body = shape.free_object(field.object_mass, [*moving, 0.0, 0.0, 0.0])
-    prediction = predict_hit(robot, q, velocity, contact, obstacle=body, shape=shape, **how)
+    how |= {"obstacle": body, "shape": shape}
+    inertia, half_width, impulse_width = robot.mass_matrix(q), np.zeros(robot.n), np.zeros(robot.n)
+    if material == RIGID:
+        prediction = predict_hit(robot, q, velocity, contact, **how)
+    else:
+        how |= {"covariance": InputCovariance(), "material": material}
+        prediction, spread, *_ = predict_hit_with_covariance(robot, q, velocity, contact, **how)
+        half_width, impulse_width = (2.0 * np.sqrt(np.diag(each)) for each in (spread, inertia @ spread @ inertia))
     speed = max(0.0, -float(prediction.contact_velocity_before @ normal))
     mass = prediction.effective_mass
-    impulse = robot.mass_matrix(q, prediction.inertia) @ prediction.jump
-    return ExpectedImpact(own.arm, mass, speed, 0.5 * mass * speed**2, q, velocity, prediction.velocity_after, impulse)
+    impulse, after = _farther(inertia @ prediction.jump, impulse_width), prediction.velocity_after
+    return ExpectedImpact(own.arm, mass, speed, 0.5 * mass * speed**2, q, velocity, after, impulse, half_width)
+
+
+def _farther(values: Array, half_width: Array) -> Array:
+    """The ends of intervals that are farther from zero."""
+    return np.asarray(values + np.copysign(half_width, values))
 
 
 def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits | None = None) -> None:
-    """Refuse an impact that exceeds a limit.
+    """Refuse an impact that exceeds a limit, with each joint at the worst end of its interval.
 
     Args:
         impact: What is expected.
@@ -143,9 +162,10 @@ def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits
             f"at most {limits.impact_energy:.3g} J (safety.impact_energy), that is {allowed:.3g} m/s",
         )
     # Jump and velocities are proportional to the speed, so the share over a limit gives the speed that keeps it.
+    jump, after = (_farther(each, impact.half_width) for each in (impact.jump, impact.velocity_after))
     checks = (
-        ("velocity_jump", "jump", impact.jump, limits.velocity_jump),
-        ("velocity", "be thrown to", impact.velocity_after, robot.limits.velocity),
+        ("velocity_jump", "jump", jump, limits.velocity_jump),
+        ("velocity", "be thrown to", after, robot.limits.velocity),
     )
     for name, verb, values, bound in checks:
         share = np.abs(values) / bound
@@ -156,7 +176,8 @@ def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits
             expected = f"at most {bound[worst]:.3g} rad/s ({what}), that is {speed / share[worst]:.3g} m/s"
             raise InvalidInputError(label, f"{speed:.3g} m/s, where {does}", expected)
     if np.isfinite(limits.sensor_torque).all():
-        check_reflexes(impact, robot, limits.sensor_torque)
+        worst_end = dataclasses.replace(impact, velocity_after=impact.velocity_before + jump)
+        check_reflexes(worst_end, robot, limits.sensor_torque)
 
 
 def check_field(
@@ -167,11 +188,12 @@ def check_field(
     limits: Sequence[SafetyLimits] | None = None,
     postures: Sequence[Array | None] | None = None,
     task: Task | None = None,
+    material: str = RIGID,
 ) -> tuple[ExpectedImpact, ...]:
     """Work out every arm's intended impact and refuse the field if one exceeds a limit.
 
     Arms that hit together are checked one by one, each as if it were alone with the object, and where the task is known
-    all at once too.
+    all at once too, then as rigid contacts whatever the material.
 
     Args:
         field: The reference.
@@ -180,6 +202,7 @@ def check_field(
         limits: Of each arm; those of the profiles when None.
         postures: (n,) each; see `expected_impact`.
         task: See `expected_impact`.
+        material: See `expected_impact`.
 
     Returns:
         The impact of each arm alone.
@@ -196,6 +219,7 @@ def check_field(
             base=None if bases is None else bases[index],
             posture=None if postures is None else postures[index],
             task=task,
+            material=material,
         )
         check_impact(impact, robot, None if limits is None else limits[index])
         found.append(impact)
@@ -206,6 +230,7 @@ def check_field(
             after = common.velocity_after[task.arms[index].name]
             joint_impulse = robot.mass_matrix(impact.posture, "M+B_theta") @ (after - impact.velocity_before)
             together = dataclasses.replace(impact, velocity_after=after, joint_impulse=joint_impulse)
+            together = dataclasses.replace(together, half_width=np.zeros(robot.n))
             check_impact(together, robot, None if limits is None else limits[index])
     return tuple(found)
 

@@ -14,13 +14,14 @@ from impact_aware.contact.box import Box
 from impact_aware.contact.geometry import FreeObject
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
-from impact_aware.experiments.models.yielding_pads import LAWS, hunt_crossley_damping, pads_impulse
 from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.drake_reference import INSTALLED, STIFFNESS, drake_impact
 from impact_aware.experiments.validation.mujoco_reference import BASES, FACING, HALF_SIZES, MASS, PAD
 from impact_aware.impact.bodies import ArmState, BodyContact, JointProblem, joint_problem
+from impact_aware.impact.material import INSIDE, RATIO, draw_materials, material_interval
 from impact_aware.impact.palm import palm_contacts, table_contacts
-from impact_aware.impact.simultaneous import predict_simultaneous
+from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
+from impact_aware.impact.yielding_pads import LAWS, hunt_crossley_damping, pads_impulse
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 
@@ -35,8 +36,6 @@ COLUMNS = tuple(
 )
 """Medians that are reported of each kind of scene, % of the jump."""
 
-_RATIO = 4.0  # stiffest pad of a scene over the softest one, at most
-_DRAWS, _INSIDE = 60, 0.95  # materials that an interval is made of, and the share of them inside
 _RIGID = 0.01  # share of a jump by which hard pads may differ from rigid contacts
 _LANDED = 0.05  # m/s, slowest approach of a scene's fastest contact
 _TILT = math.radians(0.05)  # of a palm, about either edge, at most
@@ -93,10 +92,10 @@ class Scene(NamedTuple):
         after = drake_impact(self.contacts, self.arms, self.objects, hardness, dissipation, self.gaps)
         return after - self.problem.velocity
 
-    def predicted(self) -> Array:
-        """Jump (k,) by the map."""
+    def law(self) -> SimultaneousPrediction:
+        """What the map predicts."""
         pad = 1.0 / math.sqrt(STIFFNESS * float(np.diag(self.problem.delassus)[::3].mean()))
-        found = predict_simultaneous(
+        return predict_simultaneous(
             self.contacts,
             arms=self.arms,
             objects=self.objects,
@@ -104,7 +103,10 @@ class Scene(NamedTuple):
             time_constant=pad,
             search=False,
         )
-        return np.concatenate(list(found.velocity_after.values())) - self.problem.velocity
+
+    def predicted(self) -> Array:
+        """Jump (k,) by the map."""
+        return np.concatenate(list(self.law().velocity_after.values())) - self.problem.velocity
 
     def inertia(self) -> Array:
         """Inertia (k, k) of all bodies."""
@@ -139,7 +141,7 @@ def draw_scene(robot: RobotModel, generator: np.random.Generator, kind: str) -> 
         objects = {"box": body.free_object(MASS)}
         problem = joint_problem(contacts, arms=arms, objects=objects)
         if (problem.jacobian @ problem.velocity)[::3].min() < -_LANDED:
-            stiffness, gaps = _RATIO ** generator.uniform(-0.5, 0.5, len(contacts)), np.zeros(len(contacts))
+            stiffness, gaps = RATIO ** generator.uniform(-0.5, 0.5, len(contacts)), np.zeros(len(contacts))
             if tilted:
                 points = np.array([contact.point for contact in contacts]) - body.position
                 gaps = points[:, [0, 2]] @ np.tan(generator.uniform(-_TILT, _TILT, 2))
@@ -163,26 +165,10 @@ def _touch(
     return contacts, ArmState(robot, q, dq, position=BASES[name])
 
 
-def draw_materials(scene: Scene, generator: np.random.Generator) -> Array:
-    """Jumps (draws, k) of pads of drawn stiffness, their laws in turn.
-
-    One contact has no redundancy, so no material: the map's jump (1, k).
-    """
-    if len(scene.contacts) == 1:
-        return scene.predicted()[None]
-    stiffness = _RATIO ** generator.uniform(-0.5, 0.5, (_DRAWS, len(scene.contacts)))
-    return np.array([scene.pads(LAWS[draw % len(LAWS)], own) for draw, own in enumerate(stiffness)])
-
-
-def material_interval(drawn: Array) -> tuple[Array, Array, Array]:
-    """Mean jump (k,) of drawn materials, half the width (k,) that holds most of them whole, and its covariance."""
-    if len(drawn) == 1:
-        return drawn[0], np.zeros_like(drawn[0]), np.zeros((drawn.shape[1],) * 2)
-    centre, deviation = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
-    multiples = np.sort((np.abs(drawn - centre) / (deviation + 1e-9 * np.abs(centre).max())).max(axis=1))
-    # Of k draws and a further one, that many of k are inside (Vovk's conformal quantile).
-    reach = float(multiples[math.ceil(_INSIDE * (len(drawn) + 1)) - 1])
-    return centre, reach * deviation, reach**2 * np.cov(drawn.T)
+def scene_materials(scene: Scene, generator: np.random.Generator) -> Array:
+    """Jumps (draws, k) of all velocities with drawn materials, see `draw_materials`."""
+    drawn = draw_materials(scene.law(), scene.problem, generator, stiffness=STIFFNESS, gaps=scene.gaps)
+    return np.asarray(drawn @ scene.problem.response.T)
 
 
 def engines(context: ValidationContext) -> list[Check]:
@@ -202,9 +188,9 @@ def engines(context: ValidationContext) -> list[Check]:
     single, everything = found[KINDS[0]], np.concatenate(list(found.values()))
     palms = np.median(np.concatenate([each for kind, each in found.items() if "palm" in kind]), axis=0)
     checks += [
-        _AIM.at_least("inside, all scenes, %", 100.0 * _INSIDE, 100.0 * everything[:, -2].mean()),
-        _HELD_OUT.at_least("inside, one contact, %", 100.0 * _INSIDE, 100.0 * single[:, -1].mean()),
-        _HELD_OUT.at_least("inside, several contacts, %", 100.0 * _INSIDE, 100.0 * several[:, -1].mean()),
+        _AIM.at_least("inside, all scenes, %", 100.0 * INSIDE, 100.0 * everything[:, -2].mean()),
+        _HELD_OUT.at_least("inside, one contact, %", 100.0 * INSIDE, 100.0 * single[:, -1].mean()),
+        _HELD_OUT.at_least("inside, several contacts, %", 100.0 * INSIDE, 100.0 * several[:, -1].mean()),
         _AIM.at_most("palms: width of the interval, energy, %, median", _PALM_WIDTH, 2.0 * palms[6]),
         _AIM.at_most("palms: width of the interval, joints, %, median", _PALM_WIDTH, 2.0 * palms[7]),
         _AIM.at_most(
@@ -235,7 +221,7 @@ def _compare(scene: Scene, generator: np.random.Generator, held_out: str) -> tup
     norm = float(np.linalg.norm(engine[arms]))
     same = scene.pads("Hunt-Crossley", scene.stiffness)
     alike = scene.pads("Hunt-Crossley", np.ones(len(scene.contacts)))
-    drawn = draw_materials(scene, generator)
+    drawn = scene_materials(scene, generator)
     laws = np.array([LAWS[draw % len(LAWS)] for draw in range(len(drawn))])
     interval, others = material_interval(drawn), material_interval(drawn[(laws != held_out) | (len(drawn) == 1)])
 

@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.compiled import CONSTANT_MATRIX, CONSTANT_VECTOR, DENSE_VECTOR, INDEX, NUMBER, compiled, part
@@ -41,7 +42,7 @@ def pads_impulse(
     delassus: Array,
     velocity: Array,
     friction: Array,
-    restitution: float,
+    restitution: ArrayLike,
     stiffness: Array,
     law: str,
     gaps: Array | None = None,
@@ -52,7 +53,7 @@ def pads_impulse(
         delassus: (3 m, 3 m) W, contact axes (normal, tangent, tangent), 1/kg, positive semidefinite.
         velocity: (3 m,) Just before, m/s; one contact approaches.
         friction: (m,) Coulomb's coefficients.
-        restitution: Coefficient, 0..1, of the fastest contact if it were alone.
+        restitution: Of each contact (m,) or of all, 0..1, if it were alone at the speed of the fastest.
         stiffness: (m,) Of the pads, relative to each other; N/m where there are gaps.
         law: One of `LAWS`.
         gaps: (m,) What contacts still have to close, m; None when all touch at once.
@@ -60,12 +61,13 @@ def pads_impulse(
     speed, mobility, number = -float(velocity[::3].min()), float(np.diag(delassus)[::3].mean()), LAWS.index(law)
     matrix, free = np.ascontiguousarray(delassus / mobility), velocity / speed
     fastest = 3 * int(np.argmin(free[::3]))
+    kept = np.broadcast_to(np.asarray(restitution, dtype=float), friction.shape)
     if number == _DASHPOT:
-        loss = _dashpot(restitution) / math.sqrt(matrix[fastest, fastest])
+        loss = np.array([_dashpot(each) for each in kept.tolist()]) / math.sqrt(matrix[fastest, fastest])
     elif number == _HUNT_CROSSLEY:
-        loss = hunt_crossley_damping(restitution)
+        loss = np.array([hunt_crossley_damping(each) for each in kept.tolist()])
     else:
-        loss = restitution if restitution >= _STAYS else 0.0
+        loss = np.where(kept >= _STAYS, kept, 0.0)
     unit = 1.0 if gaps is None else float(stiffness.mean())
     stiffness, depth = stiffness / unit, np.zeros(len(stiffness))
     if gaps is not None:
@@ -101,12 +103,12 @@ def _parameter(restitution: Callable[[float], float], wanted: float) -> float:
     return high
 
 
-def _time_step(normal: Array, stiffness: Array, law: int, loss: float) -> float:
+def _time_step(normal: Array, stiffness: Array, law: int, loss: Array) -> float:
     """Step that follows the fastest motion of the pads, in units of the problem."""
     rate = math.sqrt(max(float(np.linalg.eigvals(normal * stiffness).real.max()), 1e-300))
     step = 1.0 / (_PER_RADIAN * rate)
     if law == _SET:
-        return step * loss if loss > 0.0 else step
+        return step * float(loss[loss > 0.0].min(initial=1.0))
     damping = loss * (np.sqrt(stiffness) if law == _DASHPOT else stiffness / rate)
     decay = float(np.linalg.eigvals(normal * damping).real.max())
     return min(step, 1.0 / (_PER_DECAY * decay)) if decay > 0.0 else step
@@ -161,7 +163,7 @@ def _rub(matrix: Array, friction: Array, push: Array, velocity: Array) -> None:
     CONSTANT_VECTOR,
     CONSTANT_VECTOR,
     CONSTANT_VECTOR,
-    NUMBER,
+    CONSTANT_VECTOR,
     INDEX,
     NUMBER,
     DENSE_VECTOR,
@@ -172,7 +174,7 @@ def follow_pads(
     friction: Array,
     stiffness: Array,
     start: Array,
-    loss: float,
+    loss: Array,
     law: int,
     step: float,
     impulse: Array,
@@ -189,7 +191,7 @@ def follow_pads(
         busy = False
         for k in range(count // 3):
             closing = -velocity[3 * k]
-            force = _force(law, stiffness[k], loss, depth[k], deepest[k], closing)
+            force = _force(law, stiffness[k], loss[k], depth[k], deepest[k], closing)
             push[3 * k] = step * force
             busy = busy or force > _FAINT or closing > _STILL
             if push[3 * k] <= 0.0:

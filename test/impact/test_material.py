@@ -1,0 +1,148 @@
+"""The spread that the material of pads gives to a prediction of several contacts."""
+
+import numpy as np
+import pytest
+
+from impact_aware.contact import Contact
+from impact_aware.contact.box import Box
+from impact_aware.contact.shape import PlacedShape
+from impact_aware.errors import UnknownNameError
+from impact_aware.impact.bodies import ArmState, joint_problem
+from impact_aware.impact.hit import ARM, hit_contacts
+from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
+from impact_aware.impact.jump_predictor import JumpPredictor
+from impact_aware.impact.material import ANY, RATIO, RIGID, material_interval
+from impact_aware.impact.uncertainty import InputCovariance
+from impact_aware.impact.yielding_pads import LAWS, pads_impulse
+from impact_aware.robot import RobotModel
+
+ROBOT = RobotModel.from_profile("panda")
+HALF, TIP = np.array([0.04, 0.035, 0.03]), np.zeros(3)
+BOX = Box((0.10, 0.065, 0.12))
+
+
+def scene(generator, restitution):
+    """A tool that comes at random onto the face of a box: q, dq, contact, the box where it is, and its mass."""
+    q = ROBOT.home + generator.uniform(-0.2, 0.2, 7)
+    tool = ROBOT.placement(q)
+    facing = tool.rotation[:, 2]
+    contact = Contact("tool", -facing, friction=generator.uniform(0.1, 0.9), restitution=restitution)
+    rotation = np.column_stack((tool.rotation[:, 0], -facing, np.cross(tool.rotation[:, 0], -facing)))
+    place = tool.translation + (HALF[2] + BOX.half_extents[1]) * facing + rotation @ [0.02, 0.0, -0.03]
+    twist = [*(generator.uniform(0.1, 0.5) * facing + generator.normal(0.0, 0.1, 3)), 0.0, 0.0, 0.0]
+    dq = np.linalg.pinv(ROBOT.frame_jacobian(q)) @ twist
+    return q, dq, contact, PlacedShape(BOX, place, rotation), generator.uniform(0.5, 3.0)
+
+
+def predicted(case, half=HALF, table=0.3, material=ANY, covariance=None):
+    q, dq, contact, body, mass = case
+    how = {"obstacle": body.free_object(mass), "shape": body, "table_friction": table, "material": material}
+    return predict_hit_with_covariance(ROBOT, q, dq, contact, half, covariance or InputCovariance(), **how)
+
+
+def test_pads_that_are_drawn_anew_are_inside_two_deviations():
+    """The share of an interval of 60; impulses of the tool alone, as the object's table takes its own."""
+    generator, inside, changes = np.random.default_rng(11), [], []
+    for restitution, table in ((0.0, None), (0.2, 0.3), (0.0, 0.3)):
+        case = scene(generator, restitution)
+        q, dq, contact, body, mass = case
+        found = predicted(case, table=table)
+        bodies = {"arms": {ARM: ArmState(ROBOT, q, dq)}}
+        own, others, bodies["objects"] = hit_contacts(
+            bodies["arms"][ARM], contact, HALF, body.free_object(mass), body, table
+        )
+        contacts = own + others
+        problem = joint_problem(contacts, **bodies)
+        before = problem.jacobian @ problem.velocity
+        friction = np.array([each.friction for each in contacts])
+        kept = np.array([each.restitution for each in contacts])
+        centre, half = found.prediction.velocity_after, 2.0 * np.sqrt(np.diag(found.velocity_after_covariance))
+        drawn = []
+        for number in range(60):
+            pads = RATIO ** generator.uniform(-0.5, 0.5, len(contacts))
+            impulse = pads_impulse(problem.delassus, before, friction, kept, pads, LAWS[number % 3])
+            after = dq + (problem.response @ impulse)[problem.columns[ARM]]
+            inside.append((np.abs(after - centre) <= half + 1e-9).all())
+            drawn.append(after)
+        # Both means are of 60: two standard errors of their difference.
+        assert (np.abs(np.mean(drawn, axis=0) - centre) <= 0.37 * half).all()
+        changes.append(found.mode_may_change)
+        assert 1e-3 < half.max() < 2.0
+    assert np.mean(inside) > 0.85 and any(changes)
+
+
+@pytest.mark.parametrize("half", [HALF, TIP])
+def test_the_mean_is_an_impact_of_its_own(half):
+    """Momentum of the object, energy of both, and the velocities of the contact, as of any impulses."""
+    q, dq, _, body, mass = case = scene(np.random.default_rng(5), 0.2)
+    found, law = (predicted(case, half, None if half is HALF else 0.3, each).prediction for each in (ANY, RIGID))
+    box, twist = body.free_object(mass), found.object_twist_after
+    inertia = ROBOT.mass_matrix(q)
+    if half is HALF:  # no table takes a part
+        np.testing.assert_allclose(mass * twist[:3], -found.impulse, atol=1e-9)
+        after = found.velocity_after
+        lost = 0.5 * (dq @ inertia @ dq - after @ inertia @ after)
+        lost -= 0.5 * (mass * twist[:3] @ twist[:3] + twist[3:] @ box.inertia @ twist[3:])
+        assert found.energy_loss == pytest.approx(lost, abs=1e-9)
+    torque = inertia @ found.jump
+    assert np.linalg.norm(torque) == pytest.approx(np.linalg.norm(inertia @ law.jump), rel=0.5)
+    assert np.abs(found.velocity_after - law.velocity_after).max() > 1e-3
+
+
+def test_one_contact_has_no_material():
+    case = scene(np.random.default_rng(6), 0.2)
+    found, law = (predicted(case, TIP, None, each) for each in (ANY, RIGID))
+    np.testing.assert_allclose(found.prediction.velocity_after, law.prediction.velocity_after, atol=1e-12)
+    assert not found.velocity_after_covariance.any() and not found.impulse_covariance.any()
+    assert not found.mode_may_change
+    q, dq, *rest = case
+    apart = predicted((q, -dq, *rest))
+    np.testing.assert_allclose(apart.prediction.velocity_after, -dq, atol=1e-12)
+    assert not apart.velocity_after_covariance.any()
+
+
+def test_the_material_adds_to_what_inputs_spread():
+    case, inputs = scene(np.random.default_rng(7), 0.2), InputCovariance(velocity=1e-4)
+    both, alone = predicted(case, covariance=inputs), predicted(case)
+    law = predicted(case, material=RIGID, covariance=inputs)
+    for name in ("velocity_after_covariance", "impulse_covariance"):
+        total = getattr(alone, name) + getattr(law, name)
+        np.testing.assert_allclose(getattr(both, name), total, rtol=1e-9, atol=1e-15)
+        assert np.trace(getattr(alone, name)) > 0.0 < np.trace(getattr(law, name))
+    with pytest.raises(UnknownNameError, match="material"):
+        predicted(case, material="rubber")
+
+
+def test_an_interval_holds_most_draws_whole_and_not_more():
+    drawn = np.random.default_rng(2).normal(size=(60, 5)) * [1.0, 2.0, 3.0, 4.0, 5.0]
+    centre, half, covariance = material_interval(drawn)
+    held = (np.abs(drawn - centre) <= half * (1.0 + 1e-9)).all(axis=1)
+    # 58 of 60, and a further one with a chance of 95 %.
+    assert held.sum() == 58
+    np.testing.assert_allclose(np.diag(covariance), half**2, rtol=1e-9)
+
+
+def test_pads_beside_each_other_have_a_restitution_each():
+    before, kept = np.array([-0.3, 0.0, 0.0, -0.3, 0.0, 0.0]), np.array([0.2, 0.6])
+    for law in LAWS:
+        after = before + pads_impulse(np.eye(6), before, np.zeros(2), kept, np.array([1.0, 4.0]), law)
+        assert after[::3] == pytest.approx(0.3 * kept, abs=0.005), law
+
+
+@pytest.mark.parametrize(("half", "table"), [(HALF, None), (HALF, 0.3), (TIP, 0.3), (TIP, None)])
+def test_a_predictor_takes_the_material_where_a_spread_is_asked_for(half, table):
+    q, dq, contact, body, mass = case = scene(np.random.default_rng(8), 0.0)
+    where = {"object_mass": mass, "object_position": body.position, "object_rotation": body.rotation, "shape": BOX}
+    predictor = JumpPredictor(ROBOT, contact, pad_half_sizes=half, table_friction=table, material=ANY, **where)
+    found, quick = predictor.predict(q, dq), predictor.predict(q, dq, spread=False)
+    law = predicted((q, dq, quick.outcome.contact, *case[3:]), half, table, RIGID).prediction
+    np.testing.assert_allclose(quick.outcome.velocity_after, law.velocity_after, atol=1e-7)
+    assert predictor.spread_is_quick == (half is TIP and table is None) and quick.uncertain is None
+    if predictor.spread_is_quick:
+        assert found.uncertain is None
+        return
+    expected = predicted((q, dq, found.outcome.contact, *case[3:]), half, table)
+    np.testing.assert_allclose(found.outcome.velocity_after, expected.prediction.velocity_after, atol=1e-12)
+    spread = found.uncertain.velocity_after_covariance
+    np.testing.assert_allclose(spread, expected.velocity_after_covariance, rtol=1e-9, atol=1e-15)
+    assert np.trace(spread) > 0.0
