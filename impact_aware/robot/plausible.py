@@ -56,7 +56,7 @@ def implausible_inertias(text: str, links: Container[str] | None = None) -> tupl
     """
     robot = urdf_tree(text)
     reach: dict[str, float] = {}
-    for joint in robot.iter("joint"):
+    for joint in robot.findall("joint"):
         parent, origin = joint.find("parent"), joint.find("origin")
         if parent is not None and origin is not None:
             name = parent.get("link", "")
