@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,9 @@ from impact_aware.tables.options import RATE, ColumnMap
 
 EPISODE, STATE, ACTION = "episode_index", "observation.state", "action"
 """Columns of a data set; actions are commanded positions where they are as many as the joints."""
+
+_POSE = re.compile(r"(.*[._])?([xyz]|r[xyz]|q[xyzw]|roll|pitch|yaw)|gripper.*")
+"""Names of what a state has where it holds the tool's pose."""
 
 
 class _Episode(ColumnFile):
@@ -63,7 +67,7 @@ def with_info(source: ColumnFile, chosen: ColumnMap) -> ColumnMap:
     """The map completed by the data set's `meta/info.json`: names of the joints, and the rate where times are missing.
 
     Raises:
-        InvalidInputError: The file can't be read.
+        InvalidInputError: The file can't be read, or the states are poses of the tool.
     """
     if STATE not in source.widths or chosen.q not in ((), (STATE,)):
         return chosen
@@ -77,6 +81,9 @@ def with_info(source: ColumnFile, chosen: ColumnMap) -> ColumnMap:
         names = _flat(state.get("names"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInputError("LeRobot data set", str(path), f"JSON with features of {STATE}") from error
+    if not chosen.q and not chosen.joints and names and all(_POSE.fullmatch(name) for name in names):
+        given = f"{STATE} of {source.path}, {', '.join(names)[:80]}"
+        raise InvalidInputError("table", given, "joint positions, or --columns 'q=...' with the columns that hold them")
     if not chosen.joints and len(names) == len(set(names)) == source.widths[STATE]:
         chosen = replace(chosen, joints=names)
     timed = chosen.time is not None or chosen.rate is not None or time_column(source.widths) is not None

@@ -12,7 +12,7 @@ from impact_aware.recordings.command_track import commands_of_table
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.tables.joint_table import open_table
-from impact_aware.tables.options import read_column_map
+from impact_aware.tables.options import ColumnMap, read_column_map
 
 ROWS, RATE = 12, 50.0
 STATE = np.round(np.random.default_rng(4).uniform(-1.0, 1.0, (2 * ROWS, 3)), 4)
@@ -47,7 +47,7 @@ def test_joints_have_the_names_of_the_data_set_and_actions_are_commands(tmp_path
     assert track.unit == "rad" and not track.tells_torques(0.1)
 
 
-@pytest.mark.parametrize("names", [None, ["x", "x", "y"], ["a", "b"], 3], ids=["null", "twice", "too few", "number"])
+@pytest.mark.parametrize("names", [None, ["a", "a", "b"], ["a", "b"], 3], ids=["null", "twice", "too few", "number"])
 def test_names_that_do_not_fit_are_left_out(tmp_path, names):
     assert open_table(dataset(tmp_path, names, chunk="")).joint_names == ("q1", "q2", "q3")
 
@@ -100,3 +100,15 @@ def test_a_data_set_is_analyzed_with_the_joints_of_its_robot(tmp_path):
     (tmp_path / "meta" / "info.json").write_text(json.dumps({"features": {"observation.state": {"names": names}}}))
     arm = analyze([path], AnalysisOptions(robot="panda")).arms[0]
     assert arm.samples == 400
+
+
+@pytest.mark.parametrize("names", [["x", "y", "z", "ee_rx.pos", "gripper_position"], {"axes": ["cart_pos_x", "pose.qw"]}])
+def test_states_that_are_poses_of_the_tool_are_no_joints(tmp_path, names):
+    with pytest.raises(InvalidInputError, match=r"observation.state of .*, expected joint positions, or --columns"):
+        open_table(dataset(tmp_path, names=names))
+    assert open_table(dataset(tmp_path / "joints", names=["shoulder_pan", "wrist_roll", "gripper"])).joint_names
+
+
+def test_states_that_a_user_calls_joints_are_joints(tmp_path):
+    path = dataset(tmp_path, names=["x", "y", "z"])
+    assert open_table(path, ColumnMap(q=("observation.state",))).joint_names == ("x", "y", "z")
