@@ -14,7 +14,7 @@ from impact_aware.experiments.validation.simultaneous_energy import random_impac
 from impact_aware.impact import cone_complementarity, cone_kernels
 from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
-from impact_aware.impact.simultaneous import _modes, predict_simultaneous
+from impact_aware.impact.simultaneous import contact_modes, predict_simultaneous
 from impact_aware.robot import RobotModel
 
 SEED = 13
@@ -436,7 +436,7 @@ def test_modes_are_told_from_impulse_and_slip_of_some_size(pressed, slip, fricti
     contacts = [SimpleNamespace(friction=0.3), SimpleNamespace(friction=friction)]
     impulse = np.array([1.0, -2.0, 0.1, pressed, 0.0, 0.0])
     after = np.array([0.0, 0.0, 0.0, 0.0, 0.6 * slip, -0.8 * slip])
-    assert _modes(contacts, impulse, after, 0.5) == ("stick", mode)
+    assert contact_modes(contacts, impulse, after, 0.5) == ("stick", mode)
 
 
 def test_a_contact_elsewhere_is_the_same_but_for_its_point():

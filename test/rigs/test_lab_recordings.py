@@ -244,8 +244,8 @@ def test_after_touches_that_are_hardly_seen_a_contact_may_be_the_first():
         contacts=[contact_at(1.0, 0.05), contact_at(1.2, 0.4), contact_at(1.4, 0.3)],
         switches=(),
     )
-    assert recordings.true_causes(truth, 1.21, 0.02) == {"contact", "second_contact"}
-    assert recordings.true_causes(truth, 1.41, 0.02) == {"second_contact"}
+    assert recordings.true_causes(truth, 1.21, 0.02) == {"contact", "second_contact", "contact_renewed"}
+    assert recordings.true_causes(truth, 1.41, 0.02) == {"second_contact", "contact_renewed"}
 
 
 def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
@@ -286,7 +286,8 @@ def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
 
 @pytest.mark.slow
 def test_workers_change_nothing_and_time_ends_it(monkeypatch):
-    asked = argparse.Namespace(hits=2, seed=7100, rates=[100], workers=1, minutes=float("inf"), streamed=False, free=0)
+    options = recordings.BenchOptions(hits=2, seed=7100, rates=(100,), workers=1, minutes=float("inf"))
+    asked = argparse.Namespace(**vars(options))
     alone = recordings.run(asked)
     together = recordings.run(argparse.Namespace(**vars(asked) | {"workers": 2}))
     figures, others = alone["rates"]["100"], together["rates"]["100"]

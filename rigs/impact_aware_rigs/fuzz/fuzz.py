@@ -18,6 +18,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -175,7 +176,10 @@ class Fuzzer:
         self.sent[topic] += 1
         self.spoilt += spoil
         data = self._traffic.data(kind, topic, spoil=spoil, raw=raw)
-        self._call(subscription.callback, data if raw else deserialize_message(data, kind))
+        needed = [each for each in signature(subscription.callback).parameters.values() if each.default is each.empty]
+        # A callback that needs two takes when the message was sent, too.
+        sent = [{"source_timestamp": self.sent.total(), "received_timestamp": 0}][: len(needed) - 1]
+        self._call(subscription.callback, data if raw else deserialize_message(data, kind), *sent)
 
     def _ask(self, service: Any, *, spoil: bool) -> None:
         kind = service.srv_type
