@@ -102,7 +102,9 @@ def test_a_data_set_is_analyzed_with_the_joints_of_its_robot(tmp_path):
     assert arm.samples == 400
 
 
-@pytest.mark.parametrize("names", [["x", "y", "z", "ee_rx.pos", "gripper_position"], {"axes": ["cart_pos_x", "pose.qw"]}])
+@pytest.mark.parametrize(
+    "names", [["x", "y", "z", "ee_rx.pos", "gripper_position"], {"axes": ["cart_pos_x", "pose.qw"]}]
+)
 def test_states_that_are_poses_of_the_tool_are_no_joints(tmp_path, names):
     with pytest.raises(InvalidInputError, match=r"observation.state of .*, expected joint positions, or --columns"):
         open_table(dataset(tmp_path, names=names))
