@@ -284,7 +284,7 @@ def format_spread(robot: RobotModel, uncertain: UncertainPrediction[Any], of_mat
     """The prediction's standard deviations for people, with those of drawn materials where they are in."""
     width = max(len(name) for name in robot.joint_names)
     deviations = np.sqrt(np.diag(uncertain.velocity_after_covariance))
-    lines = ["", "standard deviations, first order"]
+    lines = ["", "standard deviations" + ("" if of_materials else ", first order")]
     pairs = zip(robot.joint_names, deviations, strict=True)
     lines += [f"{name:<{width}}  {deviation:9.5f}  rad/s" for name, deviation in pairs]
     lines.append(f"impulse         {row(np.sqrt(np.diag(uncertain.impulse_covariance)))}  N s")

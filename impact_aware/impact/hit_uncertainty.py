@@ -83,7 +83,8 @@ def predict_hit_with_covariance(
         raise UnknownNameError("material", material, MATERIALS)
     scene: dict[str, Any] = {"obstacle": obstacle, "shape": shape, "table_friction": table_friction}
     how: dict[str, Any] = {"method": method, "inertia": inertia}
-    prediction = predict_hit(robot, q, dq, contact, half_sizes, search=True, **scene, **how)
+    # The mean of drawn pads takes the place of the law's velocities: others that obey it are not searched for.
+    prediction = predict_hit(robot, q, dq, contact, half_sizes, search=material == RIGID, **scene, **how)
     arm = ArmState(robot, np.asarray(q, dtype=float), np.asarray(dq, dtype=float))
     variances, directions = np.linalg.eigh(covariance.stacked(robot.n))
     sure = variances <= 1e-14 * max(float(variances[-1]), 1e-300)

@@ -195,7 +195,9 @@ class BagRecorderNode(Node):
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        self.create_subscription(kind, topic, take, qos, raw=True)  # type: ignore[arg-type]
+        # Its declared type leaves out callbacks that take when a message was sent.
+        callback: Any = take
+        self.create_subscription(kind, topic, callback, qos, raw=True)
 
     def _write(self, topic: str, data: bytes) -> None:
         try:

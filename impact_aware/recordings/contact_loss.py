@@ -15,6 +15,9 @@ from impact_aware.recordings.results import AnalyzedImpact, OtherEvent
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
+AS_STRONG = 0.5
+"""Share of the jump of a hit from which a later jump is no renewal of its contact: palms that rock reach 0.42."""
+
 PROMPT = 0.02
 """How soon after the impact a tool recedes that has lost its contact whatever it hit, s. An object may fly ahead of a
 tool that turns back later, and was lost before."""
@@ -46,14 +49,18 @@ def lost_contacts(
 def without_renewals(
     impacts: Sequence[AnalyzedImpact], robot: RobotModel | None
 ) -> tuple[list[AnalyzedImpact], list[OtherEvent]]:
-    """Separate the impacts of one arm, numbered anew, from renewals of a contact: the tool closes far more slowly."""
+    """Separate the impacts of one arm, numbered anew, from renewals of a contact.
+
+    In a renewal the tool closes far more slowly than in the hit, along a normal that is known. Where the velocity jumps
+    as in the hit, the arm has met something else.
+    """
     hits: list[AnalyzedImpact] = []
     renewals: list[OtherEvent] = []
     watch: BounceDetector | None = None
     for impact in impacts:
         second = impact.cause == SECOND_CONTACT and watch is not None
         share = watch.closing_share(_event(impact)) if watch is not None and second else np.nan
-        if share < RENEWED_SHARE:
+        if share < RENEWED_SHARE and not _as_strong(impact, hits[-1]):
             before = f"{1e3 * (impact.time - hits[-1].time):.0f} ms before"
             renewals.append(
                 OtherEvent(
@@ -63,8 +70,14 @@ def without_renewals(
             )
             continue
         hits.append(replace(impact, index=len(hits) + 1))
-        watch = None if robot is None else _watch(impact, robot)
+        watch = None if robot is None or impact.normal_source == "jump" else _watch(impact, robot)
     return hits, renewals
+
+
+def _as_strong(impact: AnalyzedImpact, hit: AnalyzedImpact) -> bool:
+    """Whether an impact is known to jump like the hit before it."""
+    own, other = impact.jump_size, hit.jump_size
+    return own is not None and other is not None and own[0] >= AS_STRONG * other[0]
 
 
 def contact_loss(

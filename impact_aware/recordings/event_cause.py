@@ -49,6 +49,10 @@ CERTAIN_ODDS = 6.0
 MOST_ODDS = 20.0
 """Power of ten of odds above which the number is not written: no model is right enough for more."""
 
+BY_TORQUES = 0.5
+"""Standard errors of a time that torques alone give by which a command must precede it to explain it: they are of some
+milliseconds, in which commands do not answer yet."""
+
 REACH, FEWEST = 0.03, 4
 """Time before a find over which the object's velocity is fitted, s, and samples of its track that are needed."""
 
@@ -173,8 +177,8 @@ def _unclear_after_command(find: Find, setting: Setting) -> Answer | None:
     shown = find.candidate.unexplained is None
     if shown and (not setting.follows(find.time) or find.candidate.gain >= JUMP_ODDS):
         return None
-    # A controller that answers a first contact does so within a sample of it; torques alone date it to milliseconds.
-    command = setting.command_near(find.time, -(1.0 if shown else 0.5) * find.time_std)
+    # A controller that answers a first contact does so within a sample of it.
+    command = setting.command_near(find.time, -(1.0 if shown else BY_TORQUES) * find.time_std)
     if command is None:
         return None
     words = f"a jump of the velocity is not clear, and {setting.words(command, find.time)}"

@@ -82,3 +82,16 @@ def test_a_second_contact_at_hardly_any_speed_renews_the_first(robot):
     for unknown in ([replace(first, prediction=None), later(2, 0.01)], [first, later(2, np.nan)]):
         assert [len(part) for part in without_renewals(unknown, robot)] == [2, 0]
     assert without_renewals([first, later(2, 0.01)], None)[1] == []
+    # Its closing speed along a normal that the jump itself gave says nothing about another contact.
+    assert without_renewals([replace(first, normal_source="jump"), later(2, 0.01)], robot)[1] == []
+
+
+@pytest.mark.parametrize(("share", "renewals"), [(0.45, 1), (0.55, 0)])
+def test_a_jump_like_that_of_the_hit_is_no_renewal_however_slowly_the_tool_closes(robot, share, renewals):
+    first = make_impact(robot, arm="left", index=1, file=Path("a"), time=HIT, seed=1)
+    before = first.estimate.velocity_before
+    after = 0.01 * before + share * (first.estimate.velocity_after - before)
+    estimate = replace(first.estimate, velocity_before=0.01 * before, velocity_after=after)
+    event = replace(first.event, time=HIT + 0.2, velocity_before=0.01 * first.event.velocity_before)
+    second = replace(first, index=2, event=event, cause="second_contact", estimate=estimate)
+    assert len(without_renewals([first, second], robot)[1]) == renewals
