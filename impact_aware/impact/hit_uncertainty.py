@@ -26,7 +26,7 @@ from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.hit import ARM, HitPrediction, hit_contacts, hit_prediction, predict_hit
 from impact_aware.impact.material import ANY, MATERIALS, RIGID, draw_materials, material_interval
 from impact_aware.impact.palm import checked_palm
-from impact_aware.impact.registry import DEFAULT_METHOD
+from impact_aware.impact.registry import DEFAULT_METHOD, FRICTIONLESS
 from impact_aware.impact.simultaneous import (
     Answer,
     SimultaneousPrediction,
@@ -123,6 +123,8 @@ def _over_materials(
     """Mean of drawn materials, covariances of velocities after and impulse, and whether the tool's modes differ."""
     own, others, objects = hit_contacts(arm, contact, half, *scene.values())
     contacts = own + others
+    if how["method"] == FRICTIONLESS:
+        contacts = [dataclasses.replace(each, friction=0.0) for each in contacts]
     bodies: dict[str, Any] = {"arms": {ARM: arm}, "objects": objects}
     law = predict_simultaneous(contacts, **bodies, search=False, **how)
     problem = joint_problem(contacts, **bodies, inertia=how["inertia"])

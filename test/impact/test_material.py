@@ -89,6 +89,16 @@ def test_the_mean_is_an_impact_of_its_own(half):
     assert np.abs(found.velocity_after - law.velocity_after).max() > 1e-3
 
 
+def test_pads_have_no_friction_where_the_method_has_none():
+    q, dq, contact, body, mass = scene(np.random.default_rng(4), 0.0)
+    how = {"obstacle": body.free_object(mass), "shape": body, "material": ANY}
+    for method, least, most in (("coulomb", 0.02, np.inf), ("frictionless", 0.0, 1e-9)):
+        found = predict_hit_with_covariance(ROBOT, q, dq, contact, HALF, InputCovariance(), method=method, **how)
+        impulse, normal = found.prediction.impulse, found.prediction.contact.normal
+        along = np.linalg.norm(impulse - normal * (normal @ impulse)) / np.linalg.norm(impulse)
+        assert least <= along <= most
+
+
 def test_one_contact_has_no_material():
     case = scene(np.random.default_rng(6), 0.2)
     found, law = (predicted(case, TIP, None, each) for each in (ANY, RIGID))
