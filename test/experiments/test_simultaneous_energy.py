@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from random_impacts import random_impact, violations
 
-from impact_aware.experiments.validation.simultaneous_energy import random_impact, violations
 from impact_aware.impact.simultaneous import predict_simultaneous
 from impact_aware.robot import RobotModel
 

@@ -82,34 +82,12 @@ def the_next_joint(monkeypatch, module):
     monkeypatch.setattr(module, "impact_sensitivity", lambda *arguments: np.roll(sensitivity(*arguments), 1))
 
 
-def links_alone(monkeypatch, module):
-    """The inertia of the links without their motors."""
-    monkeypatch.setattr(module, "_INERTIA", "M")
-
-
-def other_pads(change):
-    """Contacts that are followed with other gaps or another time constant than those they have."""
-
-    def wrong(monkeypatch, module):
-        follow = module.follow_successive
-
-        def other(delassus, velocity, friction, gaps, time_constant, *, until):
-            return follow(delassus, velocity, friction, *change(gaps, time_constant), until=until)
-
-        monkeypatch.setattr(module, "follow_successive", other)
-
-    return wrong
-
-
 ERRORS = [
     ("sliding-errors", "printed_tables", swapped_columns("SLIDING", "predicted", "error")),
     ("thesis-errors", "printed_tables", swapped_columns("THESIS", "relative_error", "absolute_error")),
     ("prediction-errors", "printed_tables", larger_errors_with_b_rho),
     ("push", "push_mass", scaled("_MASS", 1.2)),
     ("push", "push_mass", scaled("_SPEED", 0.9)),
-    ("pad-duration", "pad_duration", links_alone),
-    ("successive", "successive_corners", other_pads(lambda gaps, tau: (0.0 * np.nan_to_num(gaps, posinf=0.0), tau))),
-    ("successive", "successive_corners", other_pads(lambda gaps, tau: (gaps, 1.5 * tau))),
     ("two-mass", "two_mass_models", other_parameters(object_mass=4.0)),
     ("two-mass", "two_mass_models", other_parameters(drive_force=110.0)),
     ("two-mass", "two_mass_models", other_parameters(joint_damping=8.0)),

@@ -7,10 +7,10 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_impacts import random_impact, random_rotation, turned, violations
 
 from impact_aware.contact import Contact, FreeObject, contact_jacobian
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
-from impact_aware.experiments.validation.simultaneous_energy import random_impact, random_rotation, turned, violations
 from impact_aware.impact import cone_complementarity, cone_kernels
 from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
@@ -294,6 +294,12 @@ def test_an_answer_is_unique_where_an_enumeration_of_all_modes_finds_no_other(co
         assert found.unique == (len(valid) == 1), f"{number=}"
         several += len(valid) > 1
     assert several >= 5
+
+
+def test_boxes_that_are_touched_all_around_keep_the_laws(robot):
+    for number in range(200):
+        impact = random_impact(robot, np.random.default_rng([9, number]))
+        assert max(violations(impact, predict_simultaneous(**impact._asdict(), search=False))) < EXACT, f"{number=}"
 
 
 def test_a_turn_of_the_scene_turns_the_answer_or_it_is_not_unique(robot):

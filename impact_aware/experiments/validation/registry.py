@@ -78,32 +78,11 @@ VALIDATIONS: dict[str, Validation] = {
         "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s; the shipped task, random postures",
         ("aim",),
     ),
-    "pad-duration": Validation(
-        "pad_duration.pad_duration", "the shipped push: error of the map over the duration of the impact", ("aim",)
-    ),
-    "mujoco-surface": Validation(
-        "mujoco_reference.surface", "Panda on a fixed surface in MuJoCo", ("aim", "consistency")
-    ),
     "mujoco-palms": Validation("mujoco_reference.palms", "a box between two palms in MuJoCo", ("aim", "consistency")),
-    "simultaneous": Validation(
-        "simultaneous_energy.simultaneous",
-        "several contacts at once: no energy made, impulses in their cones",
-        ("aim",),
-    ),
-    "successive": Validation(
-        "successive_corners.successive",
-        "soft pads whose corners meet one after another: limits, laws, small time steps, MuJoCo",
-        ("aim", "consistency"),
-    ),
     "engines": Validation(
         "engines.engines",
         "one contact, palms and corners against Drake, where it is installed, and pads that yield",
         ("aim", "consistency"),
-    ),
-    "velocity-horizon": Validation(
-        "velocity_horizon.velocity_horizon",
-        "van Steen 2024 (29)-(30): torques that the velocity horizon changes",
-        ("aim",),
     ),
     "spread": Validation(
         "spread.spread", "share of drawn inputs inside one and two sigma of a prediction", ("aim",)
