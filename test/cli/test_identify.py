@@ -18,12 +18,7 @@ from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.experiments.models.central_impact import central_impact
 from impact_aware.impact.predictor import predict
-from impact_aware.robot import RobotModel, load_profile
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
+from impact_aware.robot import load_profile
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,9 @@ import pytest
 from impact_aware.contact import Contact
 from impact_aware.contact.geometry import FreeObject
 from impact_aware.impact import predict
-from impact_aware.robot import RobotModel
 
 COUNT = 12
 OPTIONS = ["--normal", "0.1", "-1e-2", "1", "--friction", "0.3", "--restitution", "0.2"]
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 @pytest.fixture(scope="module")

@@ -113,11 +113,6 @@ def test_identify_prints_and_writes_every_parameter():
     assert identify.as_text(one).startswith("contact from 1 impact [") and "0.0375 N rms" in identify.as_text(one)
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
-
-
 def test_the_plan_as_a_table(tmp_path, robot):
     q, velocity = np.arange(1.0, 8.0), -np.arange(11.0, 18.0)
     contact = Contact("tool", np.array([0.0, 0.6, 0.8]))

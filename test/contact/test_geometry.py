@@ -3,14 +3,8 @@ import pytest
 
 from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.robot import RobotModel
 
 SEED = 11
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 @pytest.mark.parametrize("normal", [(0, 0, 2), (1, 0, 0), (-0.3, 0.4, -5.0), (1, 1, 1), (0, -1e-6, 0)])

@@ -9,15 +9,9 @@ from impact_aware.estimation.contact_point import ContactPointProblem, JointJump
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.contact_check import check_contact
 from impact_aware.records import VelocityEstimate
-from impact_aware.robot import RobotModel
 
 POINT = np.array([0.04, -0.07, 0.11])
 DIRECTIONS = ([0.3, -0.9, 1.4], [-1.1, 0.2, 0.7], [0.5, 1.2, -0.4])
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def jumped(robot, impulse, *, noise=0.0, seed=0, point=POINT, inertia="M+B_theta", turn=0.3):

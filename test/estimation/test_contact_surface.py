@@ -9,15 +9,9 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import JointJump
 from impact_aware.estimation.contact_surface import FIXED_LAW, FREE_LAW, fit_contact_surface
 from impact_aware.impact.predictor import predict
-from impact_aware.robot import RobotModel
 
 TIP = np.array([0.04, -0.07, 0.11])
 NORMAL = np.array([0.3, -0.5, 0.8]) / np.linalg.norm([0.3, -0.5, 0.8])
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def slid(robot, seed, *, friction=0.3, radius=0.0, mass=None, bounce=0.4):

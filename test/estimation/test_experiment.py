@@ -12,14 +12,8 @@ from impact_aware.estimation.experiment import (
     inertia_information,
 )
 from impact_aware.estimation.identification import identify_motor_inertia
-from impact_aware.robot import RobotModel
 
 NOISE = 2e-3
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pinocchio as pin
-import pytest
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.explained_motion import explain_motion, momentum_mixing
 from impact_aware.robot import RobotModel
-from impact_aware.robot.profile import load_profile
 
 TIMES = 2.0 + 5e-3 * np.arange(21)
 TURNS = 2.0 * np.pi * np.array([17.0, 23.0, 21.0, 26.0, 31.0, 29.0, 24.0])
@@ -15,11 +13,6 @@ SWINGS = np.array([0.3, -0.2, 0.25, 0.4, -0.5, 0.6, 0.35])
 WRENCH = np.array([7.0, -4.0, 12.0, 0.6, 0.3, 0.5])
 BEGIN = 2.046
 QUIET = np.full(7, 1e-3)
-
-
-@pytest.fixture(scope="module")
-def robot() -> RobotModel:
-    return RobotModel.from_profile(load_profile("panda"))
 
 
 def motion(robot: RobotModel) -> tuple[Array, Array, Array]:

@@ -17,11 +17,6 @@ from impact_aware.robot import RobotModel, load_robot
 NOISE = 2e-3
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
-
-
 def trials(robot, seed=0, count=20, noise=NOISE, friction=0.3, restitution=0.0):
     return simulate_rigid_trials(robot, np.random.default_rng(seed), count, noise, friction, restitution)
 

@@ -9,14 +9,8 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import ContactPointProblem, JointJump, odd_group
 from impact_aware.impact.predictor import predict
-from impact_aware.robot import RobotModel
 
 CENTRE, RADIUS = np.array([0.05, -0.03, 0.08]), 0.03
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def hits_of(robot, seed, count, *, friction=0.0, noise=1e-5, centre=CENTRE):

@@ -10,12 +10,6 @@ from impact_aware.estimation.sample_noise import noise_of
 from impact_aware.estimation.unexplained_jump import UnexplainedJumps, held_up
 from impact_aware.recordings.torque_verdict import LEFT
 from impact_aware.robot import RobotModel
-from impact_aware.robot.profile import load_profile
-
-
-@pytest.fixture(scope="module")
-def robot() -> RobotModel:
-    return RobotModel.from_profile(load_profile("panda"))
 
 
 def looked(robot: RobotModel, positions: Array, efforts: Array) -> UnexplainedJumps:

@@ -8,12 +8,6 @@ from impact_aware.experiments.validation.check import ValidationContext
 from impact_aware.experiments.validation.engines import KINDS, draw_scene, engines, scene_materials
 from impact_aware.impact.material import material_interval
 from impact_aware.impact.yielding_pads import LAWS, pads_impulse
-from impact_aware.robot import RobotModel
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -19,11 +19,6 @@ from impact_aware.robot import RobotModel
 SEED = 17
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
-
-
 def cases(robot, count=10):
     generator = np.random.default_rng(SEED)
     for _ in range(count):

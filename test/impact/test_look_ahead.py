@@ -3,12 +3,6 @@ import pytest
 
 from impact_aware.contact.geometry import Contact, contact_jacobian, contact_point
 from impact_aware.impact.look_ahead import look_ahead
-from impact_aware.robot import RobotModel
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def approach_velocity(robot, contact, speed):

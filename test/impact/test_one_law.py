@@ -15,11 +15,6 @@ SEED, STATES = 42, 200
 EXACT = 1e-9
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return ia.load_robot("panda")
-
-
 def drawn(robot, number):
     """An arm that hits a box with its tool, and the prediction of that contact alone."""
     generator = np.random.default_rng([SEED, number])

@@ -17,11 +17,6 @@ CASES = 50
 EXACT = 1e-9
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
-
-
 def draw(robot, number, *, obstacle=False):
     """Approaching random impacts: posture, velocity, contact and, when asked for, a moving object."""
     generator = np.random.default_rng([SEED, number])

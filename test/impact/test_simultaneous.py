@@ -24,11 +24,6 @@ EXACT = 1e-9
 BOX_SIZE = np.array([0.3, 0.2, 0.15])
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
-
-
 def box(position=(0.0, 0.0, 0.0), twist=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), mass=2.2):
     x, y, z = BOX_SIZE
     return FreeObject(mass, mass / 12.0 * np.diag([y * y + z * z, x * x + z * z, x * x + y * y]), position, twist)

@@ -13,11 +13,6 @@ from impact_aware.robot import RobotModel
 SEED = 23
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
-
-
 def impact(robot, friction=0.2, restitution=0.1, speed=(0.25, 0.1, -0.4)):
     q = robot.home + 0.1
     dq = np.linalg.pinv(robot.frame_jacobian(q)[:3]) @ np.array(speed)

@@ -7,7 +7,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import MujocoPlant, Scene
 from impact_aware.simulation.mujoco_model import ToolTip
@@ -33,11 +32,6 @@ SCENE = Scene(
     table_height=0.30,
     tool_object=COMPLIANT_PAD,
 )
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def impedance(robot, base, q, dq, position, velocity, rotation, posture):

@@ -21,11 +21,6 @@ SPEED = 0.5
 
 
 @pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
-
-
-@pytest.fixture(scope="module")
 def scene():
     """Frictionless, so that no friction but only elasticity tells the plants apart."""
     scene = flat_box_scene()

@@ -10,17 +10,11 @@ from flat_box import flat_box_scene
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, contact_jacobian
 from impact_aware.impact import predict
-from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.impact_truth import COMPRESSION_END
 
 SPEED = 0.5
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import pytest
 from flat_box import flat_box_scene
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings
 from impact_aware.simulation.joint_elasticity import JointElasticity
@@ -15,11 +14,6 @@ from impact_aware.simulation.task_scene import Truth, task_scene
 from impact_aware.task import load_task
 
 GRAVITY = 9.81
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 @pytest.fixture(scope="module")
