@@ -10,7 +10,6 @@ from patience import LONGEST
 
 from impact_aware.bringup.processes import quiet_environment
 from impact_aware.cli.main import main
-from impact_aware.robot.urdf_text import TRIAL
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,13 +41,6 @@ def test_what_a_command_starts_takes_no_module_of_the_current_folder(trap, monke
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     assert main(["predict", "--robot", "nobody"]) == 2
     assert "foreign" not in python(trap, None, "-c", "import yaml, impact_aware")
-
-
-def test_a_urdf_is_tried_without_modules_of_the_current_folder(trap, monkeypatch):
-    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
-    assert "-P" in TRIAL
-    done = subprocess.run(TRIAL, cwd=trap, input=b"<robot", capture_output=True, timeout=LONGEST)
-    assert b"foreign" not in done.stdout and b"a valid URDF" in done.stdout and done.returncode == 2
 
 
 @pytest.mark.parametrize("content", [b"no.such.key: 1\ntext.usetex: True\n", b"\xff"])
