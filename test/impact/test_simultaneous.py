@@ -294,7 +294,13 @@ def test_an_answer_is_unique_where_an_enumeration_of_all_modes_finds_no_other(co
 def test_boxes_that_are_touched_all_around_keep_the_laws(robot):
     for number in range(200):
         impact = random_impact(robot, np.random.default_rng([9, number]))
-        assert max(violations(impact, predict_simultaneous(**impact._asdict(), search=False))) < EXACT, f"{number=}"
+        found = predict_simultaneous(**impact._asdict(), search=False)
+        assert max(violations(impact, found)) < EXACT, f"{number=}"
+    # An answer that breaks them is seen.
+    pulled = violations(impact, found._replace(impulse=-found.impulse))
+    assert pulled.cone > 0.5 and violations(impact, found._replace(energy_loss=-0.1)).gain > 1e-3
+    back = found._replace(contact_velocity_after=found.contact_velocity_before)
+    assert violations(impact, back).approach > 0.1
 
 
 def test_a_turn_of_the_scene_turns_the_answer_or_it_is_not_unique(robot):

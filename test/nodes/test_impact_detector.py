@@ -156,21 +156,6 @@ def test_sequence_of_impacts_is_told_to_be_over(make_node):
     assert seconds(complete.stamp_detected) > seconds(made[-1].stamp_detected)
 
 
-@pytest.mark.parametrize(("expected", "confidence"), [(2, 1.0), (3, 0.0)])
-def test_other_arm_belongs_to_the_sequence_and_counts_once(make_node, expected, confidence):
-    node = make_node(expected_contacts=expected, other_impacts=["/right/impacts"], completion_longest=0.3)
-    feed(node)
-    other = of_kind(node.sent("impacts"), ImpactEvent.KIND_CONTACT_MADE)[0]
-    for _ in range(2):
-        # The repeat with a meaning is no third impact.
-        node.send("/right/impacts", other)
-    for time, position in zip(*quiet_after(TRIAL, 0.8), strict=True):
-        node.send("joint_states", state(2.0 + time, position))
-    (complete,) = of_kind(node.sent("impacts"), ImpactEvent.KIND_CONTACT_COMPLETE)
-    # Without the third one the sequence ends by its longest time.
-    assert complete.confidence == confidence
-
-
 def test_everything_can_be_turned_off(make_node):
     node = make_node(expectation=False, completion=False, bounce=False, measure_noise=False)
     messages = feed(node, answer=at_impact((0.0, 0.0, 1.0)))
@@ -184,20 +169,6 @@ def test_detectors_by_name(make_node, detector):
     made = of_kind(feed(node), ImpactEvent.KIND_CONTACT_MADE)
     assert first < seconds(made[0].stamp_detected) < first + 5e-3
     assert made[0].detector == detector
-
-
-def test_joint_without_position_is_filled_in_from_the_measured_velocity(make_node):
-    node = make_node(robot="panda")
-    lame = TRIAL.positions.copy()
-    # The joint that moves least at the impact has no encoder value shortly before.
-    joint = int(np.abs(TRIAL.jump).argmin())
-    lost = int(np.searchsorted(TRIAL.times, TRIAL.impact_times[0])) - 1
-    lame[lost, joint] = np.nan
-    for index, time in enumerate(TRIAL.times):
-        node.send("joint_states", state(2.0 + time, lame[index], TRIAL.velocities[index]))
-    made = of_kind(node.sent("impacts"), ImpactEvent.KIND_CONTACT_MADE)[0]
-    assert np.isfinite(made.velocity_before).all()
-    assert made.velocity_before[joint] == pytest.approx(TRIAL.velocities[lost, joint], abs=0.05)
 
 
 def test_bad_input_is_counted_and_never_raised(make_node):
@@ -228,16 +199,3 @@ def test_slow_source_is_named_in_the_diagnostics(make_node):
     level, sentence, values = node.status()
     assert "30 Hz" in sentence and level != b"\x00"
     assert float(values["rate"]) == pytest.approx(30.0, rel=1e-3)
-
-
-@pytest.mark.slow
-def test_noise_of_the_source_is_measured_and_allowed_for(make_node):
-    rng = np.random.default_rng(3)
-    nodes = [make_node(namespace="allowing"), make_node(namespace="blind", measure_noise=False)]
-    for index in range(2500):
-        position = TRIAL.positions[0] + 0.3 * np.sin(2.0 * index * PERIOD) + 4e-5 * rng.standard_normal(7)
-        for node in nodes:
-            node.send("joint_states", state(1.0 + index * PERIOD, position))
-    allowed, blind = (of_kind(node.sent("impacts"), ImpactEvent.KIND_CONTACT_MADE) for node in nodes)
-    assert allowed == []
-    assert len(blind) > 10

@@ -156,13 +156,13 @@ def test_a_prediction_without_the_joints_is_counted(node, expected):
     assert expected == [] and refused(node) == {"prediction not usable": 1}
 
 
-def test_other_arms_impacts_reach_the_watch_once_each(node, monkeypatch):
-    found = []
+def test_other_arms_impacts_reach_the_watch_once_each(make_node, monkeypatch):
+    node, found = make_node(other_impacts=["/right/impacts"]), []
     monkeypatch.setattr(ImpactWatch, "notify_other", lambda self, event: found.append(event))
     for sequence, kind, detected in ((1, 0, 3.001), (1, 0, 3.001), (2, 2, 3.1), (2, 0, 3.2), (1, 0, 0.5)):
         message = ImpactEvent(sequence=sequence, kind=kind, joint_names=["q"], position=[0.7])
         message.header.stamp, message.stamp_detected = stamp(detected - 0.002), stamp(detected)
-        node._on_other_impact("/right/impacts", message)
+        send(node, "/right/impacts", message)
     assert [event.time_detected for event in found] == pytest.approx([3.001, 3.2, 0.5])
     assert found[0].time == pytest.approx(2.999)
 
