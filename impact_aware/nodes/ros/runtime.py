@@ -64,7 +64,7 @@ def make_executor(rest: float = 0.0, context: rclpy.Context | None = None) -> Ex
     return SingleThreadedExecutor(context=context)
 
 
-def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, prompt: bool = False) -> int:
+def run_node(make_node: Callable[[], Node], *, prompt: bool = False) -> int:
     """Create a node, spin it until SIGINT or SIGTERM, let it close, and return the exit status.
 
     A node may have `finished`, a flag with which it ends its own process; `prepare_stop()`, called when a signal
@@ -75,10 +75,9 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, pr
 
     Args:
         make_node: Creates the node after rclpy is initialised.
-        argv: Arguments with `--ros-args`; those of the process when None.
         prompt: Whether the node is in the loop from state to torque.
     """
-    return run_nodes({_process_name(): make_node}, argv, prompt=prompt)
+    return run_nodes({_process_name(): make_node}, prompt=prompt)
 
 
 def run_nodes(
