@@ -35,14 +35,6 @@ def test_nothing_is_expected_before_the_first_command():
     assert Run().go(1000) == ""
 
 
-def test_silence_is_told_once_it_is_longer_than_the_time():
-    run = Run()
-    assert run.go(50, send=True) == ""
-    # The last command came just before the last look, since when it counts.
-    assert run.go(5) == ""
-    assert run.go(1) == "no command on /commands for 24 ms"
-
-
 def test_whoever_was_held_up_himself_does_not_take_that_for_silence():
     run = Run()
     run.go(50, send=True)
@@ -57,13 +49,6 @@ def test_a_clock_that_stands_still_or_goes_back_is_no_silence():
     run.go(3, send=True)
     assert run.go(100, step=0.0) == ""
     assert run.go(100, step=-1.0) == ""
-
-
-def test_the_same_command_again_and_again_is_told():
-    run = Run()
-    run.go(10, send=True)
-    assert run.go(24, send=True, same=True) == ""
-    assert run.go(2, send=True, same=True) == "the same command on /commands for 104 ms"
 
 
 def test_commands_that_differ_now_and_then_are_not_the_same():

@@ -189,20 +189,12 @@ def test_a_controller_that_ends_in_order_is_no_fault(cell):
     assert cell.watchdog.state()[0] == Heartbeat.STATE_WORKING
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ([1.0] * 6, "6 torques for 7 joints"),
-        ([np.nan] + [1.0] * 6, "a torque that is not finite"),
-        ([1.0, 400.0] + [1.0] * 5, "400 N m at joint 2, which may have 87"),
-    ],
-)
-def test_a_command_that_is_none_stops_at_once(cell, values, words):
+def test_a_command_that_is_none_stops_at_once(cell):
     cell.look(5, send=True)
-    cell.command(values)
+    cell.command([1.0, 400.0] + [1.0] * 5)
     cell.spin()
     assert not cell.active["controller_manager/effort_controller"]
-    assert words in cell.watchdog.state()[1]
+    assert "400 N m at joint 2, which may have 87" in cell.watchdog.state()[1]
 
 
 def test_bytes_that_are_no_message_stop_at_once(cell):

@@ -295,16 +295,6 @@ def test_the_arm_is_stopped_by_its_controller_and_by_its_component(make_cell):
     assert said == "lbr_torque_command_controller deactivated; lbr_system_interface is inactive"
 
 
-@pytest.mark.parametrize(
-    ("torque", "words"),
-    [(EFFORT + 200.0 * np.eye(7)[1], "199.3 N m at joint 2, which may have 87"), (np.full(7, np.inf), "not finite")],
-)
-def test_torques_that_are_none_stop_it_too(make_cell, torque, words):
-    cell = make_cell()
-    cell.overlay(torque)
-    assert words in cell.watchdog.state()[1]
-
-
 def test_after_a_message_without_torque_no_other_is_expected(make_cell):
     cell = make_cell()
     cell.overlay(EFFORT)
