@@ -359,15 +359,6 @@ def test_an_arm_that_falls_silent_is_sent_gravity_compensation_with_the_reason(d
     np.testing.assert_allclose(driver.sent[-1], np.zeros(ROBOT.n), atol=1e-9)
 
 
-def test_a_missing_joint_is_named(driver):
-    reader = driver.session.states.readers[0]
-    driver.now += 0.2
-    reader.take(driver.now, reader.joint_names[:-1], START[:-1], REST[:-1], ())
-    driver.session.watch()
-    command = driver.session.command
-    assert (command.reason, command.detail) == (SafeReason.JOINT_MISSING, f"joint_states lack {reader.joint_names[-1]}")
-
-
 def test_a_shutdown_of_a_silent_arm_is_complete(driver):
     driver.session.shut_down()
     driver.now += 0.2

@@ -47,22 +47,6 @@ def test_active_it_answers_every_state_with_one_command_within_the_torque_limits
     assert np.all(np.abs(bench.commands) <= ROBOT.limits.effort)
 
 
-@pytest.mark.parametrize(
-    ("field", "state", "reason"),
-    [(True, False, "no joint_states yet"), (False, True, "no reference_field yet")],
-)
-def test_activation_without_what_it_needs_is_refused_and_says_why(bench, field, state, reason):
-    bench.configure()
-    if field:
-        bench.field()
-    if state:
-        bench.state()
-    assert bench.node.trigger_activate() is FAILURE
-    assert bench.node.state_label() == "inactive"
-    level, sentence, _ = status(bench.node)
-    assert level == b"\x01" and sentence.startswith(f"can't activate: {reason}: no node publishes it in ROS domain ")
-
-
 def test_a_refused_transition_is_published_with_its_reason(bench, sent):
     bench.configure()
     published = sent(bench.node, "controller_state")

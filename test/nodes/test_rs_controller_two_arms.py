@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from controller_bench import FAILURE
 from node_harness import status, tick
 
 from impact_aware.control import Mode, SafeReason
@@ -64,14 +63,6 @@ def test_a_dead_node_of_either_arm_stops_both_and_is_named(bench, topic):
     assert bench.mode is Mode.SAFE
     assert bench.session.command.reason is SafeReason.UPSTREAM_LOST
     assert topic in bench.session.command.detail
-
-
-def test_activation_says_which_arm_is_missing(bench):
-    bench.configure()
-    bench.field()
-    bench.state(arms=(LEFT,))
-    assert bench.node.trigger_activate() is FAILURE
-    assert status(bench.node)[1].startswith("can't activate: no right/joint_states yet: no node publishes it")
 
 
 def test_either_arm_may_hit_first_and_begins_the_interim_mode(bench):
