@@ -40,6 +40,9 @@ MOST_ATTRIBUTES = 50
 MOST_MEMORY = 4 << 30
 """Memory that a text and its model may take, bytes; 300 joints in a row take 2 GB in Pinocchio."""
 
+PATIENCE = 60
+"""Time that they may take on a busy machine, s; 300 joints in a row take 2 to 6 s, an arm 0.01 s."""
+
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
@@ -266,5 +269,5 @@ def try_foreign_urdf(text: str) -> None:
             model = build_model(text)
             pin.crba(model, model.createData(), pin.neutral(model))
 
-    if not survives(trial, most=MOST_MEMORY):
+    if not survives(trial, PATIENCE, MOST_MEMORY):
         raise InvalidInputError("urdf", f"{len(text)} characters", "a valid URDF, which its parser survives")
