@@ -1,4 +1,4 @@
-"""Contact-force models: force, stored and lost energy, and the restitution that follows from them.
+"""Contact-force models: force, and the restitution that follows from it.
 
 A model is compressive along the contact normal: `penetration` (m) and `rate` (its time derivative, m/s) in, force (N)
 out. Most models need nothing else; a model with a memory (a dashpot's stretch, the largest penetration) has one
@@ -52,14 +52,6 @@ class ContactForceModel(ABC):
         """
 
     @abstractmethod
-    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
-        """Energy stored in the model's spring, J (Wang 2021, eq. 26 for a linear spring)."""
-
-    @abstractmethod
-    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """Power lost in the model's dashpot, W, never negative (the integrand of Wang 2021, eq. 27)."""
-
-    @abstractmethod
     def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
         """Separation speed over approach speed of two bodies that only this force acts on.
 
@@ -71,10 +63,6 @@ class ContactForceModel(ABC):
     def internal_rate(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike) -> Array:
         """Time derivative of the internal variable; zero for a model without memory."""
         return np.zeros(np.broadcast(penetration, rate, internal).shape)
-
-    def turning_loss(self, penetration: ArrayLike) -> Array:
-        """Energy lost at once where compression turns into restitution, J; zero in most models."""
-        return np.zeros(np.shape(penetration))
 
 
 def _depth(penetration: ArrayLike) -> Array:
@@ -101,17 +89,8 @@ class HuntCrossley(ContactForceModel):
 
     def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
         """See `ContactForceModel.force`."""
-        return self._spring(penetration) * self._factor(np.asarray(rate, dtype=float))
-
-    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.potential_energy`."""
-        depth = _depth(penetration)
-        return self.stiffness * depth ** (self.exponent + 1.0) / (self.exponent + 1.0)
-
-    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.dissipated_power`."""
-        speed = np.asarray(rate, dtype=float)
-        return self._spring(penetration) * (self._factor(speed) - 1.0) * speed
+        spring = self.stiffness * _depth(penetration) ** self.exponent
+        return spring * self._factor(np.asarray(rate, dtype=float))
 
     def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
         """Depends on (d / k) * speed only, not on mass, stiffness or exponent.
@@ -125,11 +104,6 @@ class HuntCrossley(ContactForceModel):
             exact = (1.0 + np.real(lambertw(-x * np.exp(-x)))) / (x - 1.0)
         # Below this the quotient of two small differences loses more digits than the series drops.
         return np.where(small < 1e-3, 1.0 - small * (2.0 / 3.0 - small * (4.0 / 9.0 - small * 44.0 / 135.0)), exact)
-
-    def _spring(self, penetration: ArrayLike) -> Array:
-        """Force of the spring alone, N."""
-        depth = _depth(penetration)
-        return self.stiffness * depth**self.exponent
 
     def _factor(self, rate: Array) -> Array:
         """By how much the dashpot changes the spring's force."""
@@ -203,15 +177,6 @@ class KelvinVoigt(ContactForceModel):
         depth, speed = np.asarray(penetration, dtype=float), np.asarray(rate, dtype=float)
         return np.where(depth >= 0.0, np.maximum(self.stiffness * depth + self.damping * speed, 0.0), 0.0)
 
-    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.potential_energy`."""
-        return 0.5 * self.stiffness * _depth(penetration) ** 2
-
-    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.dissipated_power`; with the force cut off, the spring's energy is lost."""
-        depth, speed = np.asarray(penetration, dtype=float), np.asarray(rate, dtype=float)
-        return np.where(depth >= 0.0, (self.force(depth, speed) - self.stiffness * depth) * speed, 0.0)
-
     def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
         """Independent of speed; exp(-2) = 0.135 at critical damping.
 
@@ -251,14 +216,6 @@ class Maxwell(ContactForceModel):
     def internal_rate(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike) -> Array:
         """Rate of the dashpot's stretch, m/s."""
         return self.force(penetration, rate, internal) / self.damping
-
-    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.potential_energy`."""
-        return self.force(penetration, rate, internal) ** 2 / (2.0 * self.stiffness)
-
-    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.dissipated_power`."""
-        return self.force(penetration, rate, internal) ** 2 / self.damping
 
     def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
         """Independent of speed: exp(-pi gamma / omega), and zero when the dashpot is too weak for an oscillation.
@@ -307,21 +264,6 @@ class VirtualSpring(ContactForceModel):
         depth = _depth(penetration)
         speed = np.asarray(rate, dtype=float)
         return np.where(_at_largest(depth, internal) & (speed > 0.0), speed, 0.0)
-
-    def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.potential_energy`; of the stiffer spring while `rate` < 0."""
-        force = self.force(penetration, rate, internal)
-        share = np.where(np.asarray(rate, dtype=float) >= 0.0, 1.0, self.coefficient_of_restitution**2)
-        return share * force**2 / (2.0 * self.stiffness)
-
-    def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """Zero: all is lost at the turn, see `turning_loss`."""
-        return np.zeros(np.broadcast(penetration, rate, internal).shape)
-
-    def turning_loss(self, penetration: ArrayLike) -> Array:
-        """See `ContactForceModel.turning_loss`: (1 - e^2) of the stored energy."""
-        depth = _depth(penetration)
-        return 0.5 * self.stiffness * depth**2 * (1.0 - self.coefficient_of_restitution**2)
 
     def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
         """The coefficient itself, at any speed and mass."""

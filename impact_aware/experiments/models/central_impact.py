@@ -1,4 +1,4 @@
-"""Two bodies that only a contact-force model acts on: one impact, integrated, with its energy account."""
+"""Two bodies that only a contact-force model acts on: one impact, integrated."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ class CentralImpact:
         penetration: (k,) m.
         rate: (k,) m/s.
         force: (k,) N.
-        kinetic: (k,) Kinetic energy of the relative motion, J.
-        potential: (k,) Stored energy, J (Wang 2021, eq. 26).
-        dissipated: (k,) Lost energy, J, integrated on its own (Wang 2021, eq. 27).
         compression_end: Index at which the rate is zero.
     """
 
@@ -32,27 +29,12 @@ class CentralImpact:
     penetration: Array
     rate: Array
     force: Array
-    kinetic: Array
-    potential: Array
-    dissipated: Array
     compression_end: int
 
     @property
     def restitution(self) -> float:
         """Separation speed over approach speed."""
         return float(-self.rate[-1] / self.rate[0])
-
-    @property
-    def impulse(self) -> float:
-        """Momentum exchanged, N s: twice the kinetic energy over the speed is the momentum."""
-        mass = 2.0 * self.kinetic[0] / self.rate[0] ** 2
-        return float(mass * (self.rate[0] - self.rate[-1]))
-
-    @property
-    def energy_error(self) -> float:
-        """Largest violation of E_k + E_p + E_d = E_k(0) (Wang 2021, eq. 28), relative to E_k(0)."""
-        total = self.kinetic + self.potential + self.dissipated
-        return float(np.abs(total - self.kinetic[0]).max() / self.kinetic[0])
 
 
 def central_impact(
@@ -77,18 +59,17 @@ def central_impact(
     POSITIVE.check("speed", speed)
     mass = effective_mass
     depth = _depth_scale(model, mass, speed)
-    scale = np.array([depth, speed, depth, 0.5 * mass * speed**2])
-    first = _phase(model, mass, np.array([0.0, speed, 0.0, 0.0]), scale, samples, restitution=False)
+    scale = np.array([depth, speed, depth])
+    first = _phase(model, mass, np.array([0.0, speed, 0.0]), scale, samples, restitution=False)
     turn = first[1][:, -1].copy()
     turn[1] = 0.0
-    turn[3] += model.turning_loss(turn[0])
     phases = [first]
     # A force that ends with the compression leaves nothing to push the bodies apart.
     if float(model.force(turn[0], -1e-12 * speed, turn[2])) > 0.0:
         phases.append(_phase(model, mass, turn, scale, samples, restitution=True, start=first[0][-1]))
     times = np.concatenate([phase[0] for phase in phases])
     states = np.hstack([phase[1] for phase in phases])
-    penetration, rate, internal, dissipated = states
+    penetration, rate, internal = states
     count = first[0].size
     # At the turn itself the rate is zero; its sign selects the branch.
     signed = np.concatenate([np.abs(rate[:count]), -np.abs(rate[count:]) - 1e-300])
@@ -97,9 +78,6 @@ def central_impact(
         penetration=penetration,
         rate=rate,
         force=model.force(penetration, signed, internal),
-        kinetic=0.5 * mass * rate**2,
-        potential=model.potential_energy(penetration, signed, internal),
-        dissipated=dissipated,
         compression_end=count - 1,
     )
 
@@ -127,29 +105,20 @@ def _phase(
         return sign * max(sign * rate, 1e-300)
 
     def derivative(_: float, scaled: Array) -> Array:
-        penetration, rate, internal, _ = scaled * scale
+        penetration, rate, internal = scaled * scale
         branch = signed(rate)
         force = float(model.force(penetration, branch, internal))
-        return (
-            np.array(
-                [
-                    rate,
-                    -force / mass,
-                    float(model.internal_rate(penetration, branch, internal)),
-                    float(model.dissipated_power(penetration, rate, internal)),
-                ]
-            )
-            / scale
-        )
+        return np.array([rate, -force / mass, float(model.internal_rate(penetration, branch, internal))]) / scale
 
     def turned(_: float, scaled: Array) -> float:
         return float(scaled[1])
 
     def released(_: float, scaled: Array) -> float:
-        penetration, rate, internal, _ = scaled * scale
+        penetration, rate, internal = scaled * scale
         if penetration <= 0.0:
             return penetration / scale[0]
-        return float(model.force(penetration, signed(rate), internal)) * scale[0] / scale[3] - 1e-10
+        energy = 0.5 * mass * scale[1] ** 2
+        return float(model.force(penetration, signed(rate), internal)) * scale[0] / energy - 1e-10
 
     event = released if restitution else turned
     event.terminal = True  # type: ignore[attr-defined]
