@@ -219,14 +219,16 @@ class ControllerManager:
     def switch_off(self, names: Sequence[str], strictness: int) -> tuple[bool, str]:
         """Deactivate controllers; returns whether that is ok, and why not."""
         strict = strictness in (0, STRICT)
-        off, refusal = self._known(names, strict)
-        if refusal:
-            return False, refusal
-        for name in [*off]:
-            if not self._controllers[name].is_active():
-                if strict:
-                    return False, f"Controller with name '{name}' can not be deactivated since it is not active."
-                off.remove(name)
+        unknown = [name for name in names if name not in self._controllers]
+        if unknown and (strict or len(unknown) == len(names)):
+            name = unknown[0 if strict else -1]
+            lacks = f"Could not deactivate controller with name '{name}' because no controller with this name exists"
+            return False, lacks
+        known = [name for name in names if name in self._controllers]
+        off = [name for name in known if self._controllers[name].is_active()]
+        for name in known if strict else ():
+            if name not in off:
+                return False, f"Controller with name '{name}' can not be deactivated since it is not active."
         for name in off:
             self._controllers[name].switch(False)
         return True, "" if off else NOTHING_TO_DO
@@ -239,18 +241,3 @@ class ControllerManager:
         if state in ("active", "inactive") and own.state != state:
             own.switch(state == "active")
         return own.state == state, own.state
-
-    def _known(self, names: Sequence[str], strict: bool) -> tuple[list[str], str]:
-        """Names of existing controllers, and why the switch is refused."""
-        found: list[str] = []
-        refusal = ""
-        for name in names:
-            if name in self._controllers:
-                found.append(name)
-                refusal = ""
-                continue
-            lacks = f"Could not deactivate controller with name '{name}' because no controller with this name exists"
-            if strict:
-                return [], lacks
-            refusal = "" if found else lacks
-        return found, refusal
