@@ -9,14 +9,16 @@ import pytest
 from impact_aware.cli import validate
 from impact_aware.cli.main import main
 from impact_aware.cli.validate import format_checks
+from impact_aware.control.parameters import ControlParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.validation import VALIDATIONS, Check, run_validation
 from impact_aware.experiments.validation import joint_signals as delay_module
+from impact_aware.experiments.validation import velocity_horizon as horizon_module
 from impact_aware.experiments.validation.check import KINDS, Source, ValidationContext
 
 # Those with random impacts or long simulations are run with few trials and no figures here.
 SLOW = {
-    "flexible-joint", "flexible-joint-7", "coulomb", "mujoco-palms", "engines", "end-of-compression",
+    "flexible-joint", "flexible-joint-7", "coulomb", "mujoco-palms", "simultaneous", "engines", "end-of-compression",
     "push", "fit-delay", "sensitive-joint", "spread",
 }  # fmt: skip
 QUICK = [name for name in VALIDATIONS if name not in SLOW]
@@ -155,6 +157,15 @@ def test_an_aim_that_is_known_as_missed_is_shown_and_ends_the_command_with_0(mon
     assert lines[-1] == "1 of 2 checks hold, 1 aims are known as missed".split()
     assert main(["validate", "viscoelastic", "--json"]) == 0
     assert [check["ok"] for check in json.loads(capsys.readouterr().out)["checks"]] == [False, True]
+
+
+def test_a_horizon_of_one_period_changes_no_torque(monkeypatch):
+    found = run_validation("velocity-horizon", ValidationContext(trials=10))
+    assert found[0].computed > 50.0 and 0.0 < found[1].computed < found[2].computed
+    one_period = ControlParameters(velocity_horizon=ControlParameters().period)
+    monkeypatch.setattr(horizon_module, "ControlParameters", lambda: one_period)
+    found = run_validation("velocity-horizon", ValidationContext(trials=10))
+    assert [check.computed for check in found] == [0.0, 0.0, 0.0]
 
 
 def test_of_several_delays_the_longest_is_reported(monkeypatch):

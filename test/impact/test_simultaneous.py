@@ -7,10 +7,10 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_impacts import random_impact, random_rotation, turned, violations
 
 from impact_aware.contact import Contact, FreeObject, contact_jacobian
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
+from impact_aware.experiments.validation.simultaneous_energy import random_impact, random_rotation, turned, violations
 from impact_aware.impact import cone_complementarity, cone_kernels
 from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity

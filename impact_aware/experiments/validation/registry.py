@@ -79,10 +79,20 @@ VALIDATIONS: dict[str, Validation] = {
         ("aim",),
     ),
     "mujoco-palms": Validation("mujoco_reference.palms", "a box between two palms in MuJoCo", ("aim", "consistency")),
+    "simultaneous": Validation(
+        "simultaneous_energy.simultaneous",
+        "several contacts at once: no energy made, impulses in their cones",
+        ("aim",),
+    ),
     "engines": Validation(
         "engines.engines",
         "one contact, palms and corners against Drake, where it is installed, and pads that yield",
         ("aim", "consistency"),
+    ),
+    "velocity-horizon": Validation(
+        "velocity_horizon.velocity_horizon",
+        "van Steen 2024 (29)-(30): torques that the velocity horizon changes",
+        ("aim",),
     ),
     "spread": Validation(
         "spread.spread", "share of drawn inputs inside one and two sigma of a prediction", ("aim",)
