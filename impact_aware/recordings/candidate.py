@@ -80,6 +80,14 @@ class Candidate:
         return self.strongest.kink - max(max(each.step, each.smooth, each.spoilt) for each in self._views)
 
     @property
+    def wrong_sample(self) -> float | None:
+        """Time of the sample, s, that is wrong where only a wrong sample explains the others as well as a jump does."""
+        against = max(max(each.step, each.smooth) for each in self._views)
+        if self.gain >= self.threshold or self.strongest.kink - against < self.threshold:
+            return None
+        return max(self._views, key=lambda each: each.spoilt).wrong
+
+    @property
     def over_step(self) -> float:
         """Log-odds of a velocity jump against a motor-side command step through elastic joints."""
         return self.strongest.kink - max(each.carried for each in self._views)
@@ -131,4 +139,7 @@ class Candidate:
         if self.gain < self.threshold or size.max() < max(SMALLEST, share * STEEPEST * self.period):
             return False
         # A jump and the oscillation that it starts are correlated: the sizes are uncertain though the jump is not.
-        return self.gain > CERTAIN_ODDS or bool((size > SIGNIFICANT_SIZE * strongest.jump_std).any())
+        if self.gain > CERTAIN_ODDS:
+            return True
+        sure = [each for each in self._views if each.kink - max(each.step, each.smooth, each.spoilt) >= self.threshold]
+        return any((np.abs(each.jump) > SIGNIFICANT_SIZE * each.jump_std).any() for each in [strongest, *sure])

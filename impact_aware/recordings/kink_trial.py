@@ -37,6 +37,7 @@ class KinkTrial:
         response: `impulse_response` of `BranchModel`.
         earlier: Earlier jumps within the window, s.
         scales: (k,) Factors of the noise's variance in each sample.
+        without: Makes the test without the sample of a time, s; None where no sample may be left out.
     """
 
     by_joints: Candidate
@@ -47,7 +48,9 @@ class KinkTrial:
     response: Array | None
     earlier: list[float]
     scales: Array
+    without: Callable[[float], KinkTrial | None] | None = None
     _by_momentum: tuple[Branches, BranchModel] | None = None
+    _others: KinkTrial | None = None
 
     def candidate(self, threshold: float, momentum: MomentumEvidence | None, *, refine: bool = False) -> Candidate:
         """Candidate whose `threshold` is given, with the evidence of the momentum where it counts.
@@ -63,6 +66,11 @@ class KinkTrial:
             explained, freed = self._explained(momentum)
             found = replace(found, explained=explained, driven=bool(freed.pushes.any()))
             model = model if found.strongest is found.branches else freed
+        if self.without is not None and (wrong := found.wrong_sample) is not None:
+            # The sample is wrong, whether or not the velocity jumps: the others decide.
+            self._others = self._others or self.without(wrong)
+            if self._others is not None:
+                return self._others.candidate(threshold, momentum, refine=refine)
         if not refine:
             return found
         low, high = self.search
@@ -130,11 +138,12 @@ def try_instant(
     scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
     model = BranchModel(stamps, places, white, jumps, None, RINGING_BAND, earlier, scales)
     branches = model.judge(low, high, min(max(instant, low), high))
-    if not trusted and branches.spoilt > branches.kink > max(branches.smooth, branches.step) + JUMP_ODDS:
-        # A sample is wrong, whether or not the velocity jumps: the others decide.
-        others = near.rows(np.abs(stamps - branches.wrong) > 1e-7)
-        if (trial := try_instant(others, noise, instant, response, period, gap, earlier, trusted=True)) is not None:
-            return trial
+
+    def without(wrong: float) -> KinkTrial | None:
+        others = near.rows(np.abs(stamps - wrong) > 1e-7)
+        return try_instant(others, noise, instant, response, period, gap, earlier, trusted=True)
+
     length = 0.0 if gap is None else gap[1] - gap[0]
     found = Candidate(instant, branches, speed, max(period, length), JUMP_ODDS, gap=length)
-    return KinkTrial(found, model, (low, high), near, white, jumps, earlier, scales)
+    searched = low, high
+    return KinkTrial(found, model, searched, near, white, jumps, earlier, scales, None if trusted else without)

@@ -8,7 +8,7 @@ from impact_aware.estimation.branch_model import Branches, BranchModel
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.estimation.sample_noise import noise_of, quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS
+from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS, Candidate
 from impact_aware.recordings.kink_candidates import kink_filter
 from impact_aware.recordings.kink_finder import MOST_CANDIDATES, MOST_PER_SECOND, KinkFinder
 
@@ -215,6 +215,24 @@ def test_a_wrong_sample_beside_a_jump_does_not_hide_it(beside: int) -> None:
     positions[np.searchsorted(times, HIT) + beside] += 8e-4 * BEFORE
     ((time, std),) = jumps(times, positions, 1000.0)
     assert abs(time - HIT) < 3.0 * std
+
+
+@pytest.mark.parametrize(("rate", "share", "beside", "size"), [(500.0, 0.25, 1, 4e-4), (1000.0, 0.4, 1, 2e-4)])
+def test_a_wrong_sample_that_is_nearly_as_likely_as_a_jump_does_not_hide_it(rate, share, beside, size) -> None:
+    times = instants(rate)
+    positions = rounded(hit(times) - (1.0 - share) * JUMP * np.maximum(times - HIT, 0.0)[:, None])
+    positions[np.searchsorted(times, HIT) + beside] += size * BEFORE
+    ((time, std),) = jumps(times, positions, rate)
+    assert abs(time - HIT) < 3.0 * std
+
+
+@pytest.mark.parametrize(("size", "is_jump"), [(0.5, True), (0.1, False)])
+def test_a_jump_is_significant_by_the_joints_where_the_momentum_does_not_know_its_size(size, is_jump) -> None:
+    none = {"time": HIT, "time_std": 1e-3, "smooth": 0.0, "plain": 0.0, "step": 0.0, "step_time": HIT, "carried": 0.0}
+    joints = Branches(jump=np.array([size, 0.0]), jump_std=np.array([0.1, 0.1]), kink=JUMP_ODDS + 1.0, **none)
+    momentum = Branches(jump=np.array([0.4, 0.3]), jump_std=np.array([0.3, 0.3]), kink=JUMP_ODDS + 8.0, **none)
+    candidate = Candidate(HIT, joints, np.zeros((2, 2)), 2e-3, JUMP_ODDS, explained=momentum)
+    assert candidate.is_jump is is_jump
 
 
 def test_stamps_with_an_error_of_their_own_tell_less_of_the_time() -> None:

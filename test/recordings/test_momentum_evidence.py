@@ -18,6 +18,7 @@ RATE = 200.0
 FIRST, SECOND = 0.4032, 0.4487
 TURNS = 2.0 * np.pi * np.array([19.0, 23.0, 21.0, 26.0, 31.0, 29.0, 24.0])
 NORMAL = np.array([0.2, -0.5, 0.84])
+SLOW = np.array([0.3, -0.2, 0.1, 0.4, -0.2, 0.3, 0.2])
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +34,7 @@ def recorded(robot: RobotModel, second: float, at: float = SECOND) -> tuple[Arra
     rng = np.random.default_rng(6)
     times = (np.arange(160) + 0.1 * rng.uniform(-1.0, 1.0, 160)) / RATE
     jump = first_jump(robot)
-    slow = np.array([0.3, -0.2, 0.1, 0.4, -0.2, 0.3, 0.2])
-    q, dq, ddq = robot.home + slow * times[:, None], slow + 0.0 * times[:, None], np.zeros((160, 7))
+    q, dq, ddq = robot.home + SLOW * times[:, None], SLOW + 0.0 * times[:, None], np.zeros((160, 7))
     for begin, share in ((FIRST, 1.0), (at, second)):
         since = np.maximum(times - begin, 0.0)[:, None]
         after = since > 0.0
@@ -85,6 +85,13 @@ def test_torques_show_a_hit_with_few_samples_between_it_and_the_first(robot: Rob
     assert jumps(bare, times, positions, efforts) == pytest.approx([FIRST, FIRST + later], abs=2.5e-3)
     assert jumps(robot, times, positions, efforts) == pytest.approx([FIRST, FIRST + later], abs=2.5e-3)
     assert jumps(bare, times, positions, None) == pytest.approx([FIRST], abs=4e-3)
+
+
+@pytest.mark.parametrize(("beside", "size"), [(-2, 2e-4), (2, 2e-4)])
+def test_a_wrong_sample_beside_a_weak_second_hit_does_not_hide_it(robot: RobotModel, beside: int, size: float) -> None:
+    times, positions, efforts = recorded(robot, 0.3)
+    positions[np.searchsorted(times, SECOND) + beside] += size * SLOW
+    assert jumps(robot, times, positions, efforts) == pytest.approx([FIRST, SECOND], abs=2.5e-3)
 
 
 @pytest.mark.parametrize(
