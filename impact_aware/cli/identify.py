@@ -1,4 +1,4 @@
-"""`impact-aware identify`: friction, inertia, restitution or contact parameters from recorded impacts."""
+"""`impact-aware identify`: friction, inertia, restitution, pads or contact parameters from recorded impacts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from impact_aware.bags.bag import is_recording
 from impact_aware.cli import identify_contact_point, identify_plan
 from impact_aware.cli.options import add_common, add_options, chosen, refuse_given
 from impact_aware.cli.output import keep_json, plain, show, show_notes
+from impact_aware.cli.predict import BodyOptions, MapOptions
+from impact_aware.contact.box import Box
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.contact.options import ContactOptions, ObjectOptions, Vector
@@ -25,6 +27,7 @@ from impact_aware.estimation.identification import (
     identify_motor_inertia,
     identify_restitution,
 )
+from impact_aware.estimation.material_identification import identify_material
 from impact_aware.estimation.trial_tables import (
     BoxDefaults,
     ContactDefaults,
@@ -58,6 +61,7 @@ PARTS = {
     "friction": "friction coefficient, from the joints' jumps",
     "inertia": "apparent motor inertia, from the joints' jumps",
     "restitution": "coefficient of restitution, from the joints' jumps",
+    "material": "law and stiffness ratio of a palm's pads, from the joints' jumps",
     "contact": "stiffness and damping, from force profiles",
     "contact-point": "point of the tool that touches, from the joints' jumps",
     "plan": "impacts to record that determine the motor inertia",
@@ -95,6 +99,14 @@ class ImpactMapOptions(Options):
     object_position: Vector | None = described(
         None, "its centre, m", absent="that of its track, else central behind the contact"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PalmOptions(Options):
+    """The palm whose pads are identified, and the table of what it hit."""
+
+    pad_half_sizes: Vector | None = shared(MapOptions, "pad_half_sizes", None)
+    table_friction: float | None = shared(BodyOptions, "table_friction", None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +148,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         elif name not in ("plan", "contact"):
             known = [option for option in ("contact_frame", "normal", "friction", "restitution") if option != name]
             add_options(part, ContactOptions, *known, absent={"normal": "the table's"})
-            ratio = (RatioOptions,) if name == "inertia" else ()
-            for options in (ObjectOptions, ImpactMapOptions, *ratio, IntervalOptions):
+            more = {"inertia": (RatioOptions,), "material": (PalmOptions,)}.get(name, ())
+            for options in (ObjectOptions, *more, IntervalOptions):
                 add_options(part, options)
+            of_map = ("object_half_extents", "object_position", *(("method",) if name != "material" else ()))
+            add_options(part, ImpactMapOptions, *of_map)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -215,6 +229,8 @@ def _impacts(args: argparse.Namespace) -> Identification:
             found = read_trials(path, robot, defaults, times, columns=columns, degrees=degrees, track=moved)
             show_notes(_unused(path, moved, found))
             trials += found
+    if args.quantity == "material":
+        return _of_pads(args, robot, trials)
     options = {"method": args.method, "confidence": args.confidence}
     if args.quantity == "friction":
         result = identify_friction(robot, trials, **options)
@@ -223,6 +239,16 @@ def _impacts(args: argparse.Namespace) -> Identification:
     else:
         result = identify_motor_inertia(robot, trials, common_ratio=args.common_ratio, **options)
     return replace(result, warnings=(*result.warnings, *limit_notes(robot, np.array([trial.q for trial in trials]))))
+
+
+def _of_pads(args: argparse.Namespace, robot: RobotModel, trials: list[ImpactTrial]) -> Identification:
+    """Material of the palm's pads."""
+    if args.pad_half_sizes is None:
+        raise InvalidInputError("--pad-half-sizes", "nothing", "the half edges of the palm, m")
+    if args.table_friction is not None and not any(trial.obstacle for trial in trials):
+        raise InvalidInputError("--table-friction", "no --object-mass", "--object-mass along with it")
+    how = {"shape": Box(tuple(args.object_half_extents)), "table_friction": args.table_friction}
+    return identify_material(robot, trials, args.pad_half_sizes, **how, confidence=args.confidence)
 
 
 def _defaults(args: argparse.Namespace, known: dict[str, Any], robot: RobotModel) -> ContactDefaults:

@@ -26,7 +26,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
 from impact_aware.impact.hit import HitPrediction, not_unique, predict_hit
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
-from impact_aware.impact.material import ANY, DRAWS, INSIDE, MATERIALS, RIGID
+from impact_aware.impact.material import INSIDE, MATERIALS, RIGID_PADS, Pads
 from impact_aware.impact.palm import checked_palm, face_middle
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.parameters import Options, described, shared
@@ -40,6 +40,10 @@ LENGTH = Range(0.0, 10.0, "m", open_below=True)
 
 _DEGREES = "; --degrees if they are degrees"
 _CUBE = (0.1, 0.1, 0.1)
+
+
+_ONE_STATE = ("covariance", "pad_half_sizes", "table_friction", "material", "pad_stiffness_ratio")
+"""Options of a prediction at one state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +72,8 @@ class MapOptions(Options):
         None, "half edges of a flat palm along the contact frame's axes, which hits in place of a tip", within=LENGTH
     )
     method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
-    material: str | None = described(
-        None, "with a palm, of its pads and the table: any is the mean and the spread of drawn pads", choices=MATERIALS,
-        absent=RIGID,
-    )
+    material: str | None = shared(Pads, "material", None, absent=Pads.material)
+    pad_stiffness_ratio: float | None = shared(Pads, "stiffness_ratio", None, absent=f"{Pads.stiffness_ratio:g}")
     covariance: Path | None = described(
         None,
         f"JSON with covariances of {', '.join(entry.name for entry in fields(InputCovariance))}: each a variance, a "
@@ -139,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
     q = robot.check_configuration(robot.home if args.q is None else unit * np.array(args.q), "--q")
     dq = robot.check_configuration(unit * np.array(args.dq), "--dq")
     check_state(robot, q, dq, _DEGREES)
-    palm = _palm(args)
+    palm, pads = _palm(args), _pads(args)
     point = contact_point(robot, q, contact) if palm is None else _palm_point(robot, q, contact, palm)
     shape = _shape(args)
     obstacle = _object(args, shape, contact, point)
@@ -150,11 +152,11 @@ def run(args: argparse.Namespace) -> int:
         body = None if obstacle is None else PlacedShape(shape, obstacle.position, _rotation(args))
         table = {"shape": body, "table_friction": args.table_friction}
         choices |= {"obstacle": obstacle, **table}
-        if args.covariance is None and args.material in (None, RIGID):
+        if args.covariance is None and not pads.laws:
             prediction = predict_hit(robot, q, dq, contact, palm, search=True, **choices)
         else:
             spread = InputCovariance() if args.covariance is None else _covariance(args.covariance)
-            choices["material"] = args.material or RIGID
+            choices["pads"] = pads
             uncertain = predict_hit_with_covariance(robot, q, dq, contact, palm, spread, **choices)
             prediction = uncertain.prediction
     elif args.covariance is None:
@@ -173,7 +175,7 @@ def run(args: argparse.Namespace) -> int:
             "impulse": uncertain.impulse_covariance.tolist(),
             "mode_may_change": uncertain.mode_may_change,
         }
-        text += "\n" + format_spread(robot, uncertain, args.material == ANY)
+        text += "\n" + format_spread(robot, uncertain, pads)
     keep_json(args.out, "prediction.json", result, replace=False)
     show(args, result, text)
     if not args.json:
@@ -187,7 +189,7 @@ def _run_states(args: argparse.Namespace) -> int:
     from impact_aware.cli import state_table
     from impact_aware.impact.batch import predict_batch
 
-    _refuse(args, "states", ("q", "dq", "covariance", "pad_half_sizes", "table_friction", "material"))
+    _refuse(args, "states", ("q", "dq", *_ONE_STATE))
     if args.object_mass is not None and args.object_position is None:
         raise InvalidInputError("--object-position", "nothing", "the object's position, the same for all states")
     robot = _robot(args)
@@ -214,7 +216,7 @@ def _run_map(args: argparse.Namespace) -> int:
     if args.map is None or args.position is None:
         missing = "--map" if args.map is None else "--position"
         raise InvalidInputError(missing, "nothing", "--map and --position together")
-    _refuse(args, "map", ("q", "dq", "states", "covariance", "pad_half_sizes", "table_friction", "material"))
+    _refuse(args, "map", ("q", "dq", "states", *_ONE_STATE))
     # Tasks bring the compiler along with their fields.
     from impact_aware.cli import sample_map
 
@@ -280,17 +282,17 @@ def format_prediction(robot: RobotModel, prediction: ImpactPrediction | HitPredi
     return "\n".join(lines)
 
 
-def format_spread(robot: RobotModel, uncertain: UncertainPrediction[Any], of_materials: bool = False) -> str:
+def format_spread(robot: RobotModel, uncertain: UncertainPrediction[Any], pads: Pads = RIGID_PADS) -> str:
     """The prediction's standard deviations for people, with those of drawn materials where they are in."""
     width = max(len(name) for name in robot.joint_names)
     deviations = np.sqrt(np.diag(uncertain.velocity_after_covariance))
-    lines = ["", "standard deviations" + ("" if of_materials else ", first order")]
+    lines = ["", "standard deviations" + ("" if pads.laws else ", first order")]
     pairs = zip(robot.joint_names, deviations, strict=True)
     lines += [f"{name:<{width}}  {deviation:9.5f}  rad/s" for name, deviation in pairs]
     lines.append(f"impulse         {row(np.sqrt(np.diag(uncertain.impulse_covariance)))}  N s")
-    if of_materials:
+    if pads.laws:
         held = f"two deviations hold {100.0 * INSIDE:.0f} % of them"
-        lines.append(f"the prediction is the mean of {DRAWS} drawn materials of the pads: {held}")
+        lines.append(f"the prediction is the mean of {pads.draws} drawn materials of the pads: {held}")
     elif uncertain.mode_may_change:
         lines.append("the mode may change within this spread: take the deviations as a hint only")
     return "\n".join(lines)
@@ -334,7 +336,7 @@ def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:
 def _palm(args: argparse.Namespace) -> Array | None:
     """Half edges (3,) of the palm, m; None without one."""
     if args.pad_half_sizes is None:
-        for name in ("table-friction", "material"):
+        for name in ("table-friction", "material", "pad-stiffness-ratio"):
             if getattr(args, name.replace("-", "_")) is not None:
                 raise InvalidInputError(f"--{name}", "no --pad-half-sizes", "--pad-half-sizes along with it")
         return None
@@ -345,6 +347,16 @@ def _palm(args: argparse.Namespace) -> Array | None:
     if args.table_friction is not None and args.object_mass is None:
         raise InvalidInputError("--table-friction", "no --object-mass", "--object-mass along with it")
     return checked_palm(args.pad_half_sizes)
+
+
+def _pads(args: argparse.Namespace) -> Pads:
+    """What is known of the pads."""
+    ratio = args.pad_stiffness_ratio
+    known = {"stiffness_ratio": ratio} if ratio is not None else {}
+    pads = Pads(material=args.material or RIGID_PADS.material, **known)
+    if ratio is not None and not pads.laws:
+        raise InvalidInputError("--pad-stiffness-ratio", "rigid pads", f"--material {' or '.join(MATERIALS[1:])}")
+    return pads
 
 
 def _palm_point(robot: RobotModel, q: Array, contact: Contact, half: Array) -> Array:

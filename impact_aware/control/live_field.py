@@ -14,7 +14,7 @@ from impact_aware.arrays import Array
 from impact_aware.control.safety.impact_check import check_field, check_prediction
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.jump_predictor import MEMORY
-from impact_aware.impact.material import RIGID
+from impact_aware.impact.material import RIGID_PADS, Pads
 from impact_aware.records import Impact, ImpactEvent
 from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot.safety_limits import SafetyLimits
@@ -58,7 +58,7 @@ class LiveField:
     """
 
     def __init__(
-        self, task: Task, arms: Sequence[Arm], *, state_before: StateBefore | None = None, material: str = RIGID
+        self, task: Task, arms: Sequence[Arm], *, state_before: StateBefore | None = None, pads: Pads = RIGID_PADS
     ) -> None:
         """Make the field of a task.
 
@@ -66,8 +66,8 @@ class LiveField:
             task: The task.
             arms: Its arms.
             state_before: With several arms, state of one just before another one touched; None where it is unknown.
-            material: Of the pads in the check of a task's hit, see `expected_impact`; objects that move are checked as
-                hit by rigid ones, since they come too often.
+            pads: In the check of a task's hit, see `expected_impact`; objects that move are checked as hit by rigid
+                ones, since they come too often.
 
         Raises:
             InvalidInputError: The task can't be done, or is for other arms.
@@ -82,7 +82,7 @@ class LiveField:
         self._impossible: tuple[pin.SE3, InvalidInputError] | None = None
         self._velocity, self._seen = np.zeros(3), 0.0
         self._earlier: deque[tuple[float, dict[str, Any]]] = deque()
-        self.task_number, self._material = 1, material
+        self.task_number, self._pads = 1, pads
         self._set(task, 0, 1)
 
     @property
@@ -248,7 +248,7 @@ class LiveField:
             bases=[arm.base for arm in self._arms],
             postures=[np.array(own.posture) if own.posture else None for own in task.arms],
             task=task,
-            material=self._material if whole_motion else RIGID,
+            pads=self._pads if whole_motion else RIGID_PADS,
         )
         postures = GraspPostures(task, self._arms, field, self._state_before)
         if self._several:

@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import FRICTION, Contact, FreeObject, contact_axes
 from impact_aware.contact.shape import PlacedShape
-from impact_aware.errors import NoSolutionError, UnknownNameError
+from impact_aware.errors import NoSolutionError
 from impact_aware.impact.bodies import ArmState, BodyContact, joint_problem
 from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.hit import ARM, HitPrediction, hit_contacts, hit_prediction, predict_hit
-from impact_aware.impact.material import ANY, MATERIALS, RIGID, draw_materials, material_interval
+from impact_aware.impact.material import RIGID_PADS, Pads, draw_materials, material_interval
 from impact_aware.impact.palm import checked_palm
 from impact_aware.impact.registry import DEFAULT_METHOD, FRICTIONLESS
 from impact_aware.impact.simultaneous import (
@@ -53,7 +53,7 @@ def predict_hit_with_covariance(
     table_friction: float | None = None,
     method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
-    material: str = RIGID,
+    pads: Pads = RIGID_PADS,
 ) -> UncertainPrediction[HitPrediction]:
     """Predict a hit as `predict_hit` does, and how the inputs' uncertainty spreads to it.
 
@@ -71,20 +71,18 @@ def predict_hit_with_covariance(
         table_friction: As for `predict_hit`.
         method: As for `predict_hit`.
         inertia: As for `predict_hit`.
-        material: Of the pads, one of `MATERIALS`. With `any` the prediction is the mean of drawn pads, and twice the
+        pads: What is known of them. Of pads that yield the prediction is the mean of drawn ones, and twice the
             standard deviations from their spread alone is the interval of `material_interval`; it takes a second.
 
     Raises:
         InvalidInputError: A state that is not finite, sizes that make no palm, or a covariance that is none.
-        UnknownNameError: An unknown method, inertia or material.
+        UnknownNameError: An unknown method or inertia.
         NoSolutionError: Errors so large that the answers are beyond every number.
     """
-    if material not in MATERIALS:
-        raise UnknownNameError("material", material, MATERIALS)
     scene: dict[str, Any] = {"obstacle": obstacle, "shape": shape, "table_friction": table_friction}
     how: dict[str, Any] = {"method": method, "inertia": inertia}
     # The mean of drawn pads takes the place of the law's velocities: others that obey it are not searched for.
-    prediction = predict_hit(robot, q, dq, contact, half_sizes, search=material == RIGID, **scene, **how)
+    prediction = predict_hit(robot, q, dq, contact, half_sizes, search=not pads.laws, **scene, **how)
     arm = ArmState(robot, np.asarray(q, dtype=float), np.asarray(dq, dtype=float))
     variances, directions = np.linalg.eigh(covariance.stacked(robot.n))
     sure = variances <= 1e-14 * max(float(variances[-1]), 1e-300)
@@ -109,8 +107,8 @@ def predict_hit_with_covariance(
     if not np.isfinite(total).all():
         raise NoSolutionError("the errors of the inputs grow beyond every number in this impact", problem=contact)
     n, changes = robot.n, any(own != modes for _, own in answers)
-    if material == ANY:
-        prediction, spreads, several = _over_materials(arm, contact, half, scene, how)
+    if pads.laws:
+        prediction, spreads, several = _over_materials(arm, contact, half, scene, how, pads)
         total[:n, :n] += spreads[0]
         total[n:, n:] += spreads[1]
         changes = changes or several
@@ -118,7 +116,7 @@ def predict_hit_with_covariance(
 
 
 def _over_materials(
-    arm: ArmState, contact: Contact, half: Array | None, scene: dict[str, Any], how: dict[str, Any]
+    arm: ArmState, contact: Contact, half: Array | None, scene: dict[str, Any], how: dict[str, Any], pads: Pads
 ) -> tuple[HitPrediction, tuple[Array, Array], bool]:
     """Mean of drawn materials, covariances of velocities after and impulse, and whether the tool's modes differ."""
     own, others, objects = hit_contacts(arm, contact, half, *scene.values())
@@ -128,7 +126,7 @@ def _over_materials(
     bodies: dict[str, Any] = {"arms": {ARM: arm}, "objects": objects}
     law = predict_simultaneous(contacts, **bodies, search=False, **how)
     problem = joint_problem(contacts, **bodies, inertia=how["inertia"])
-    drawn = draw_materials(law, problem, np.random.default_rng(_SEED))
+    drawn = draw_materials(law, problem, np.random.default_rng(_SEED), pads=pads)
     before, modes = problem.jacobian @ problem.velocity, list[tuple[Mode, ...]]()
     for impulse in (drawn.mean(axis=0), *drawn):
         after = before + problem.delassus @ impulse

@@ -20,7 +20,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.impact.hit import HitPrediction, predict_hit
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
 from impact_aware.impact.look_ahead import Approach, look_ahead
-from impact_aware.impact.material import RIGID
+from impact_aware.impact.material import RIGID_PADS, Pads
 from impact_aware.impact.palm import checked_palm, palm_normal
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
@@ -83,7 +83,7 @@ class JumpPredictor:
         covariance: InputCovariance | None = None,
         pad_half_sizes: ArrayLike = (0.0, 0.0, 0.0),
         table_friction: float | None = None,
-        material: str = RIGID,
+        pads: Pads = RIGID_PADS,
     ) -> None:
         """Check the configuration.
 
@@ -102,7 +102,7 @@ class JumpPredictor:
                 contact is predicted at its corners; zeros for a tip.
             table_friction: Between the object and the horizontal table that it stands on, which predictions of the
                 configured contact by the default method take along; None where it stands on nothing.
-            material: One of `MATERIALS`; see `predict_hit_with_covariance` for what it adds to a spread.
+            pads: See `predict_hit_with_covariance` for what they add to a spread.
 
         Raises:
             UnknownNameError: No such frame.
@@ -119,7 +119,7 @@ class JumpPredictor:
         self._surface_point = np.array(surface_point, dtype=float)
         self._covariance = self._configured_covariance = covariance
         self._palm, self._table_friction = checked_palm(pad_half_sizes), table_friction
-        self._material = material
+        self._pads = pads
         self._body: FreeObject | None = None
         self._table: tuple[FreeObject, float, TableSupport] | None = None
         self._prepared: ImpactPredictor | None = None
@@ -130,7 +130,7 @@ class JumpPredictor:
     @property
     def spread_is_quick(self) -> bool:
         """Whether a spread takes milliseconds, as that of a tip; a palm's takes tens, that of materials thousands."""
-        return self._palm is None and (self._material == RIGID or self._table_friction is None)
+        return self._palm is None and (not self._pads.laws or self._table_friction is None)
 
     @property
     def plane_point(self) -> Array:
@@ -316,12 +316,12 @@ class JumpPredictor:
         alone = palm is not None or not own or how["method"] != DEFAULT_METHOD
         table = None if alone else self._table_under(obstacle, shift)
         covariance, outcome = self._covariance if spread else None, None
-        if palm is not None or (table is not None and (search or self._material != RIGID)):
+        if palm is not None or (table is not None and (search or self._pads.laws)):
             body = None if obstacle is None else self._placed(shift)
             hit: dict[str, Any] = {"obstacle": obstacle, "shape": body, "table_friction": self._table_friction, **how}
             half = np.zeros(3) if palm is None else palm
-            if spread and (self._material != RIGID or (palm is not None and covariance is not None)):
-                hit |= {"covariance": covariance or InputCovariance(), "material": self._material}
+            if spread and (self._pads.laws or (palm is not None and covariance is not None)):
+                hit |= {"covariance": covariance or InputCovariance(), "pads": self._pads}
                 whole = predict_hit_with_covariance(self.robot, q, dq, contact, half, **hit)
                 return Prediction(whole.prediction, whole)
             outcome = predict_hit(self.robot, q, dq, contact, half, search=search, **hit)

@@ -15,7 +15,7 @@ from impact_aware.contact.shape_registry import SHAPES, shape_of
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.jump_predictor import JumpPredictor
-from impact_aware.impact.material import MATERIALS, RIGID
+from impact_aware.impact.material import RIGID, Pads
 from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.parameters import described, shared
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
@@ -51,11 +51,8 @@ class Settings:
     restitution: float = shared(ContactOptions, "restitution", 0.0)
     inertia: str = described("M+B_theta", "which inertia the impact sees", choices=INERTIA_CHOICES)
     method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
-    material: str = described(
-        RIGID,
-        "of the pads: any makes a requested covariance, and its prediction, those of drawn pads",
-        choices=MATERIALS,
-    )
+    material: str = shared(Pads, "material", RIGID)
+    pad_stiffness_ratio: float = shared(Pads, "stiffness_ratio", Pads.stiffness_ratio)
     object_name: str = described("box", "name of the free object")
     object_mass: float = described(0.0, "mass of the free object, kg; 0: a fixed surface is hit", 0.0, 1000.0)
     object_shape: str = described("box", "shape of the object, a cylinder about its z axis", choices=tuple(SHAPES))
@@ -119,7 +116,7 @@ class Settings:
             covariance=self._covariance(robot),
             pad_half_sizes=self.pad_half_sizes,
             table_friction=None if self.table_friction < 0.0 else self.table_friction,
-            material=self.material,
+            pads=Pads(material=self.material, stiffness_ratio=self.pad_stiffness_ratio),
         )
 
     def _covariance(self, robot: RobotModel) -> InputCovariance | None:

@@ -23,7 +23,7 @@ from rclpy.node import Node
 
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
-from impact_aware.impact.material import MATERIALS, RIGID
+from impact_aware.impact.material import RIGID, Pads
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_from_message, impact_to_message
@@ -43,7 +43,7 @@ from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.parameters import described
+from impact_aware.parameters import described, shared
 from impact_aware.robot.link_shapes import link_shapes
 from impact_aware.task import Task, load_task, task_names
 from impact_aware.task.arms import arms_of_task, frame_names, without_tf
@@ -63,9 +63,8 @@ class Settings:
         0.01, "by how much TF may have a base elsewhere than the task's numbers, m and rad", 1e-6, 1.0
     )
     use_object_pose: bool = described(True, "put the field where object_pose has the object")
-    material: str = described(
-        RIGID, "of the pads: any checks the hit of a task at the worst end of drawn pads", choices=MATERIALS
-    )
+    material: str = shared(Pads, "material", RIGID)
+    pad_stiffness_ratio: float = shared(Pads, "stiffness_ratio", Pads.stiffness_ratio)
 
 
 LARGEST_YAML = 1 << 16
@@ -152,7 +151,7 @@ class ReferenceFieldNode(Node):
             task,
             self.arms,
             state_before=self._recent.before if self._recent else None,
-            material=settings.material,
+            pads=Pads(material=settings.material, stiffness_ratio=settings.pad_stiffness_ratio),
         )
         frames = frame_names(task, self.arms)
         for index, arm in enumerate(self.arms):

@@ -12,6 +12,7 @@ from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import predict
 from impact_aware.impact.hit import not_unique, predict_hit
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
+from impact_aware.impact.material import ANY_PADS
 from impact_aware.impact.palm import face_middle
 from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.robot import RobotModel
@@ -135,7 +136,7 @@ def test_any_material_is_the_mean_of_drawn_pads_and_their_spread(command, refuse
     shape = Box((0.1, 0.065, 0.12))
     middle = face_middle(contact.normal, robot.placement(np.array(q), "tool"), half)
     body = PlacedShape(shape, middle - PlacedShape(shape, np.zeros(3)).plane_point(contact.normal))
-    where = {"obstacle": body.free_object(2.2), "shape": body, "material": "any"}
+    where = {"obstacle": body.free_object(2.2), "shape": body, "pads": ANY_PADS}
     dq = [float(x) for x in DQ]
     found = predict_hit_with_covariance(robot, q, dq, contact, half, InputCovariance(), **where)
     np.testing.assert_allclose(result["velocity_after"], found.prediction.velocity_after, atol=1e-12)
@@ -146,6 +147,12 @@ def test_any_material_is_the_mean_of_drawn_pads_and_their_spread(command, refuse
     rigid = [command(*options, *PALM, *BOX, *more, "--json")[1] for more in ((), ("--material", "rigid"))]
     assert rigid[0] == rigid[1] and "covariance" not in json.loads(rigid[0])
     assert "--material: got no --pad-half-sizes" in refused(*options, "--material", "any")
+    known = ["--material", "Hunt-Crossley", "--pad-stiffness-ratio", "1"]
+    alike = json.loads(command(*options, *PALM, *BOX, *known, "--json")[1])
+    assert not np.any(alike["covariance"]["velocity_after"]) and alike["velocity_after"] != result["velocity_after"]
+    assert "the mean of 1 drawn materials" in command(*options, *PALM, *BOX, *known)[1]
+    expected = "--pad-stiffness-ratio: got rigid pads, expected --material any or dashpot or Hunt-Crossley or set"
+    assert expected in refused(*options, *PALM, *BOX, "--pad-stiffness-ratio", "2")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from impact_aware.control.safety import impact_check
 from impact_aware.control.safety.impact_check import check_field, check_impact, check_prediction, expected_impact
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.episode import EpisodeSettings, run_episode
+from impact_aware.impact.material import ANY_PADS, RIGID_PADS
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task import base_placement, load_task, make_field
@@ -77,7 +78,7 @@ def test_the_shipped_tasks_pass(name):
 def test_pads_of_any_material_are_checked_at_their_worst_end():
     task = load_task("hit_and_push_palm")
     field, posture = make_field(task, [ROBOT]), np.array(task.arms[0].posture)
-    rigid, pads = (expected_impact(field, ROBOT, posture=posture, task=task, material=m) for m in ("rigid", "any"))
+    rigid, pads = (expected_impact(field, ROBOT, posture=posture, task=task, pads=p) for p in (RIGID_PADS, ANY_PADS))
     assert not rigid.half_width.any() and (pads.half_width > 0.0).all()
     own = np.abs(pads.jump)
     joint = int(np.argmax(pads.half_width))
@@ -86,7 +87,7 @@ def test_pads_of_any_material_are_checked_at_their_worst_end():
         bound[joint] = own[joint] + farther * pads.half_width[joint]
         limits = SafetyLimits.of(ROBOT, velocity_jump=bound)
         check_impact(dataclasses.replace(pads, half_width=np.zeros(7)), ROBOT, limits)
-        how = {"limits": [limits], "postures": [posture], "task": task, "material": "any"}
+        how = {"limits": [limits], "postures": [posture], "task": task, "pads": ANY_PADS}
         if fails:
             with pytest.raises(InvalidInputError, match="velocity_jump"):
                 check_field(field, [ROBOT], **how)

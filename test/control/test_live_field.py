@@ -10,6 +10,7 @@ import pytest
 from impact_aware.control import live_field
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.material import ANY_PADS, RIGID_PADS
 from impact_aware.records import Impact, ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
@@ -46,12 +47,12 @@ def at(position, rotation=None) -> pin.SE3:
 
 def test_a_task_is_checked_with_its_pads_and_a_moved_object_as_hit_by_rigid_ones(monkeypatch):
     seen = []
-    monkeypatch.setattr(live_field, "check_field", lambda *_, **how: seen.append(how["material"]))
-    field = live(material="any")
+    monkeypatch.setattr(live_field, "check_field", lambda *_, **how: seen.append(how["pads"]))
+    field = live(pads=ANY_PADS)
     assert field.move_object(at([0.5, 0.01, 0.1]))
     field.set_task(SINGLE)
     live()
-    assert seen == ["any", "rigid", "any", "rigid"]
+    assert seen == [ANY_PADS, RIGID_PADS] * 2
 
 
 @pytest.fixture(scope="module")

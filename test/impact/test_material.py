@@ -1,17 +1,19 @@
 """The spread that the material of pads gives to a prediction of several contacts."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from impact_aware.contact import Contact
 from impact_aware.contact.box import Box
 from impact_aware.contact.shape import PlacedShape
-from impact_aware.errors import UnknownNameError
+from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact.bodies import ArmState, joint_problem
 from impact_aware.impact.hit import ARM, hit_contacts
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
 from impact_aware.impact.jump_predictor import JumpPredictor
-from impact_aware.impact.material import ANY, RATIO, RIGID, material_interval
+from impact_aware.impact.material import ANY_PADS, RIGID_PADS, Pads, material_interval
 from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.impact.yielding_pads import LAWS, pads_impulse
 from impact_aware.robot import RobotModel
@@ -34,9 +36,9 @@ def scene(generator, restitution):
     return q, dq, contact, PlacedShape(BOX, place, rotation), generator.uniform(0.5, 3.0)
 
 
-def predicted(case, half=HALF, table=0.3, material=ANY, covariance=None):
+def predicted(case, half=HALF, table=0.3, pads=ANY_PADS, covariance=None):
     q, dq, contact, body, mass = case
-    how = {"obstacle": body.free_object(mass), "shape": body, "table_friction": table, "material": material}
+    how = {"obstacle": body.free_object(mass), "shape": body, "table_friction": table, "pads": pads}
     return predict_hit_with_covariance(ROBOT, q, dq, contact, half, covariance or InputCovariance(), **how)
 
 
@@ -59,7 +61,7 @@ def test_pads_that_are_drawn_anew_are_inside_two_deviations():
         centre, half = found.prediction.velocity_after, 2.0 * np.sqrt(np.diag(found.velocity_after_covariance))
         drawn = []
         for number in range(60):
-            pads = RATIO ** generator.uniform(-0.5, 0.5, len(contacts))
+            pads = 4.0 ** generator.uniform(-0.5, 0.5, len(contacts))
             impulse = pads_impulse(problem.delassus, before, friction, kept, pads, LAWS[number % 3])
             after = dq + (problem.response @ impulse)[problem.columns[ARM]]
             inside.append((np.abs(after - centre) <= half + 1e-9).all())
@@ -75,7 +77,8 @@ def test_pads_that_are_drawn_anew_are_inside_two_deviations():
 def test_the_mean_is_an_impact_of_its_own(half):
     """Momentum of the object, energy of both, and the velocities of the contact, as of any impulses."""
     q, dq, _, body, mass = case = scene(np.random.default_rng(5), 0.2)
-    found, law = (predicted(case, half, None if half is HALF else 0.3, each).prediction for each in (ANY, RIGID))
+    table = None if half is HALF else 0.3
+    found, law = (predicted(case, half, table, each).prediction for each in (ANY_PADS, RIGID_PADS))
     box, twist = body.free_object(mass), found.object_twist_after
     inertia = ROBOT.mass_matrix(q)
     if half is HALF:  # no table takes a part
@@ -91,7 +94,7 @@ def test_the_mean_is_an_impact_of_its_own(half):
 
 def test_pads_have_no_friction_where_the_method_has_none():
     q, dq, contact, body, mass = scene(np.random.default_rng(4), 0.0)
-    how = {"obstacle": body.free_object(mass), "shape": body, "material": ANY}
+    how = {"obstacle": body.free_object(mass), "shape": body, "pads": ANY_PADS}
     for method, least, most in (("coulomb", 0.02, np.inf), ("frictionless", 0.0, 1e-9)):
         found = predict_hit_with_covariance(ROBOT, q, dq, contact, HALF, InputCovariance(), method=method, **how)
         impulse, normal = found.prediction.impulse, found.prediction.contact.normal
@@ -101,7 +104,7 @@ def test_pads_have_no_friction_where_the_method_has_none():
 
 def test_one_contact_has_no_material():
     case = scene(np.random.default_rng(6), 0.2)
-    found, law = (predicted(case, TIP, None, each) for each in (ANY, RIGID))
+    found, law = (predicted(case, TIP, None, each) for each in (ANY_PADS, RIGID_PADS))
     np.testing.assert_allclose(found.prediction.velocity_after, law.prediction.velocity_after, atol=1e-12)
     assert not found.velocity_after_covariance.any() and not found.impulse_covariance.any()
     assert not found.mode_may_change
@@ -114,13 +117,30 @@ def test_one_contact_has_no_material():
 def test_the_material_adds_to_what_inputs_spread():
     case, inputs = scene(np.random.default_rng(7), 0.2), InputCovariance(velocity=1e-4)
     both, alone = predicted(case, covariance=inputs), predicted(case)
-    law = predicted(case, material=RIGID, covariance=inputs)
+    law = predicted(case, pads=RIGID_PADS, covariance=inputs)
     for name in ("velocity_after_covariance", "impulse_covariance"):
         total = getattr(alone, name) + getattr(law, name)
         np.testing.assert_allclose(getattr(both, name), total, rtol=1e-9, atol=1e-15)
         assert np.trace(getattr(alone, name)) > 0.0 < np.trace(getattr(law, name))
     with pytest.raises(UnknownNameError, match="material"):
-        predicted(case, material="rubber")
+        Pads(material="rubber")
+    with pytest.raises(InvalidInputError, match="stiffness_ratio.*0.5"):
+        Pads(stiffness_ratio=0.5)
+
+
+def test_what_is_known_of_pads_narrows_their_spread():
+    """Equally hard pads of one law have none: the mean is their impulse; others lie within that of any pads."""
+    case = scene(np.random.default_rng(12), 0.3)
+    widths, means = {}, {}
+    for law, ratio in itertools.product((*LAWS, "any"), (1.0, 1.5, 4.0)):
+        found = predicted(case, pads=Pads(material=law, stiffness_ratio=ratio))
+        widths[law, ratio] = np.sqrt(np.trace(found.velocity_after_covariance))
+        means[law, ratio] = found.prediction.velocity_after
+    for law in LAWS:
+        assert widths[law, 1.0] == 0.0 < widths[law, 1.5] < 0.7 * widths[law, 4.0] < widths["any", 4.0]
+    alike = np.array([means[law, 1.0] for law in LAWS])
+    np.testing.assert_allclose(means["any", 1.0], alike.mean(axis=0), atol=1e-9)
+    assert np.ptp(alike, axis=0).max() > 1e-3 and widths["any", 1.0] > 1e-3
 
 
 def test_an_interval_holds_most_draws_whole_and_not_more():
@@ -143,9 +163,9 @@ def test_pads_beside_each_other_have_a_restitution_each():
 def test_a_predictor_takes_the_material_where_a_spread_is_asked_for(half, table):
     q, dq, contact, body, mass = case = scene(np.random.default_rng(8), 0.0)
     where = {"object_mass": mass, "object_position": body.position, "object_rotation": body.rotation, "shape": BOX}
-    predictor = JumpPredictor(ROBOT, contact, pad_half_sizes=half, table_friction=table, material=ANY, **where)
+    predictor = JumpPredictor(ROBOT, contact, pad_half_sizes=half, table_friction=table, pads=ANY_PADS, **where)
     found, quick = predictor.predict(q, dq), predictor.predict(q, dq, spread=False)
-    law = predicted((q, dq, quick.outcome.contact, *case[3:]), half, table, RIGID).prediction
+    law = predicted((q, dq, quick.outcome.contact, *case[3:]), half, table, RIGID_PADS).prediction
     np.testing.assert_allclose(quick.outcome.velocity_after, law.velocity_after, atol=1e-7)
     assert predictor.spread_is_quick == (half is TIP and table is None) and quick.uncertain is None
     if predictor.spread_is_quick:

@@ -147,11 +147,13 @@ def test_pads_of_any_material_have_a_covariance_without_other_deviations(harness
     palm = {"pad_half_sizes": [0.04, 0.03, 0.02], "object_mass": 2.0, "motor_inertia_std": 0.0}
     palm["object_position"] = (ROBOT.placement(HOME).translation - [0.0, 0.0, 0.12]).tolist()
     answers = []
-    for material in ("rigid", "any"):
-        node = harness(JumpPredictorNode, material=material, **palm)
+    for known in ({}, {"material": "any"}, {"material": "set"}, {"material": "set", "pad_stiffness_ratio": 1.0}):
+        node = harness(JumpPredictorNode, **known, **palm)
         asked = PredictPostImpact.Request(position=HOME, velocity=DOWN, details=2)
         answers.append(whole(node.call("predict_post_impact", asked)))
-    assert [len(each.velocity_after_covariance) for each in answers] == [0, 49]
+    assert [len(each.velocity_after_covariance) for each in answers] == [0, 49, 49, 49]
+    assert max(answers[1].velocity_after_covariance) > max(answers[2].velocity_after_covariance) > 0.0
+    assert not any(answers[3].velocity_after_covariance)
     assert np.abs(np.subtract(answers[0].velocity_after, answers[1].velocity_after)).max() > 1e-3
 
 

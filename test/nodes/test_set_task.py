@@ -11,6 +11,7 @@ from impact_aware_msgs.msg import TaskArm
 from impact_aware_msgs.msg import TaskObject as ObjectMessage
 from impact_aware_msgs.srv import SetTask
 
+from impact_aware.impact.material import Pads
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.reference_field import ReferenceFieldNode
@@ -27,7 +28,8 @@ def node(harness):
 
 
 def test_the_material_of_the_pads_is_that_of_the_check(harness):
-    assert harness(ReferenceFieldNode, material="any").node.live._material == "any"
+    pads = harness(ReferenceFieldNode, material="any", pad_stiffness_ratio=2.0).node.live._pads
+    assert pads == Pads(material="any", stiffness_ratio=2.0)
 
 
 def field(node):

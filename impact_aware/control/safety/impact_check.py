@@ -24,7 +24,7 @@ from impact_aware.control.safety.reflexes import check_reflexes
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.hit import predict_hit
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
-from impact_aware.impact.material import RIGID
+from impact_aware.impact.material import RIGID_PADS, Pads
 from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.reference import ReferenceField
 from impact_aware.reference.rotation import rotation_from_quaternion
@@ -75,7 +75,7 @@ def expected_impact(
     base: pin.SE3 | None = None,
     posture: Array | None = None,
     task: Task | None = None,
-    material: str = RIGID,
+    pads: Pads = RIGID_PADS,
 ) -> ExpectedImpact:
     """The impact of one arm alone that a field leads to: at its impact position and velocity, against its object.
 
@@ -87,7 +87,7 @@ def expected_impact(
         posture: (n,) From which the posture at the impact is looked for before the robot's home, rad.
         task: That the field was made of, which knows palm, friction, restitution and whether a table holds the object;
             None where only the field is known: a round tip without friction on an object that nothing else holds.
-        material: Of the pads, one of `MATERIALS`; with `any` it takes a second.
+        pads: What is known of them; for pads that yield it takes a second.
 
     Raises:
         InvalidInputError: The impact position is out of reach.
@@ -122,10 +122,10 @@ def expected_impact(
     body = shape.free_object(field.object_mass, [*moving, 0.0, 0.0, 0.0])
     how |= {"obstacle": body, "shape": shape}
     inertia, half_width, impulse_width = robot.mass_matrix(q), np.zeros(robot.n), np.zeros(robot.n)
-    if material == RIGID:
+    if not pads.laws:
         prediction = predict_hit(robot, q, velocity, contact, **how)
     else:
-        how |= {"covariance": InputCovariance(), "material": material}
+        how |= {"covariance": InputCovariance(), "pads": pads}
         prediction, spread, *_ = predict_hit_with_covariance(robot, q, velocity, contact, **how)
         half_width, impulse_width = (2.0 * np.sqrt(np.diag(each)) for each in (spread, inertia @ spread @ inertia))
     speed = max(0.0, -float(prediction.contact_velocity_before @ normal))
@@ -188,12 +188,12 @@ def check_field(
     limits: Sequence[SafetyLimits] | None = None,
     postures: Sequence[Array | None] | None = None,
     task: Task | None = None,
-    material: str = RIGID,
+    pads: Pads = RIGID_PADS,
 ) -> tuple[ExpectedImpact, ...]:
     """Work out every arm's intended impact and refuse the field if one exceeds a limit.
 
     Arms that hit together are checked one by one, each as if it were alone with the object, and where the task is known
-    all at once too, then as rigid contacts whatever the material.
+    all at once too, then as rigid contacts whatever the pads.
 
     Args:
         field: The reference.
@@ -202,7 +202,7 @@ def check_field(
         limits: Of each arm; those of the profiles when None.
         postures: (n,) each; see `expected_impact`.
         task: See `expected_impact`.
-        material: See `expected_impact`.
+        pads: See `expected_impact`.
 
     Returns:
         The impact of each arm alone.
@@ -219,7 +219,7 @@ def check_field(
             base=None if bases is None else bases[index],
             posture=None if postures is None else postures[index],
             task=task,
-            material=material,
+            pads=pads,
         )
         check_impact(impact, robot, None if limits is None else limits[index])
         found.append(impact)

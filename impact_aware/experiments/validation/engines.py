@@ -14,11 +14,12 @@ from impact_aware.contact.box import Box
 from impact_aware.contact.geometry import FreeObject
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.material_identification import SharedImpact, material_likelihoods
 from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.drake_reference import INSTALLED, STIFFNESS, drake_impact
 from impact_aware.experiments.validation.mujoco_reference import BASES, FACING, HALF_SIZES, MASS, PAD
 from impact_aware.impact.bodies import ArmState, BodyContact, JointProblem, joint_problem
-from impact_aware.impact.material import INSIDE, RATIO, draw_materials, material_interval
+from impact_aware.impact.material import ANY_PADS, INSIDE, Pads, draw_materials, material_interval
 from impact_aware.impact.palm import palm_contacts, table_contacts
 from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
 from impact_aware.impact.yielding_pads import LAWS, hunt_crossley_damping, pads_impulse
@@ -31,12 +32,17 @@ palm whose corners meet the box one after another."""
 
 COLUMNS = tuple(
     f"{what}, {norm}"
-    for what in ("the map", "pads alike", "another law", "half width")
+    for what in ("the map", "pads alike", "another law", "half width", "of known pads")
     for norm in ("energy", "joints")
 )
 """Medians that are reported of each kind of scene, % of the jump."""
 
+_KNOWN = Pads(material="Hunt-Crossley", stiffness_ratio=1.2)
+"""Pads of one kind whose law is known."""
+
+_FOUND_BY = 20  # scenes of several contacts that pads are identified from
 _RIGID = 0.01  # share of a jump by which hard pads may differ from rigid contacts
+_RECORDED = 0.004  # rad/s, standard error of a recorded jump
 _LANDED = 0.05  # m/s, slowest approach of a scene's fastest contact
 _TILT = math.radians(0.05)  # of a palm, about either edge, at most
 _PALM_WIDTH, _ONE_WIDTH = 15.0, 2.0  # aims for the median width of intervals, % of the jump
@@ -46,7 +52,8 @@ _ASSUMPTION = (
     "tilted palms) or 0-0.9, the same everywhere; stiffness drawn for "
     "each contact, up to 4 between two. Deviations by the kinetic energy of all bodies, or by the joints of the arms: "
     "of the map and from the engine; of Hunt-Crossley pads alike and of pads with a set from Hunt-Crossley pads of the "
-    "drawn stiffness; half the width of the interval that holds 95 % of 60 materials, and scenes of the engine inside"
+    "drawn stiffness; half the width of the interval that holds 95 % of 60 materials, and scenes of the engine inside; "
+    "the same of Hunt-Crossley pads whose stiffness differs by 1.2 at most, where both are known"
 )
 _MISSING = (
     "" if INSTALLED else "; Drake is not installed (`pip install drake`): Hunt-Crossley pads of this package instead"
@@ -54,6 +61,8 @@ _MISSING = (
 _ENGINE = "Drake" if INSTALLED else "pads"
 _AIM = Source(_ENGINE, "aim", _ASSUMPTION + _MISSING)
 _HELD_OUT = Source("a law held out", "aim", "pads of each law in turn, in the interval of the other two laws; as above")
+_KNOWN_AIM = Source("pads of one kind", "aim", "Hunt-Crossley pads of known law whose stiffness differs by 1.2 at most")
+_FOUND = Source(_ENGINE, "aim", f"law of the engine, from the joints in {_FOUND_BY} scenes of several contacts")
 _MISSED = (
     "inside, one contact, %",
     "inside, several contacts, %",
@@ -141,7 +150,8 @@ def draw_scene(robot: RobotModel, generator: np.random.Generator, kind: str) -> 
         objects = {"box": body.free_object(MASS)}
         problem = joint_problem(contacts, arms=arms, objects=objects)
         if (problem.jacobian @ problem.velocity)[::3].min() < -_LANDED:
-            stiffness, gaps = RATIO ** generator.uniform(-0.5, 0.5, len(contacts)), np.zeros(len(contacts))
+            stiffness = ANY_PADS.stiffness_ratio ** generator.uniform(-0.5, 0.5, len(contacts))
+            gaps = np.zeros(len(contacts))
             if tilted:
                 points = np.array([contact.point for contact in contacts]) - body.position
                 gaps = points[:, [0, 2]] @ np.tan(generator.uniform(-_TILT, _TILT, 2))
@@ -165,9 +175,9 @@ def _touch(
     return contacts, ArmState(robot, q, dq, position=BASES[name])
 
 
-def scene_materials(scene: Scene, generator: np.random.Generator) -> Array:
+def scene_materials(scene: Scene, generator: np.random.Generator, pads: Pads = ANY_PADS) -> Array:
     """Jumps (draws, k) of all velocities with drawn materials, see `draw_materials`."""
-    drawn = draw_materials(scene.law(), scene.problem, generator, stiffness=STIFFNESS, gaps=scene.gaps)
+    drawn = draw_materials(scene.law(), scene.problem, generator, pads=pads, stiffness=STIFFNESS, gaps=scene.gaps)
     return np.asarray(drawn @ scene.problem.response.T)
 
 
@@ -175,24 +185,33 @@ def engines(context: ValidationContext) -> list[Check]:
     """The map against Drake and yielding pads, scene by scene, and what the material of the pads decides."""
     robot, generator = RobotModel.from_profile("panda"), np.random.default_rng(context.seed)
     rows: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in KINDS}
+    shared: list[SharedImpact] = []
     for trial in context.count(max(context.trials, len(KINDS))):
         kind, held_out = KINDS[trial % len(KINDS)], LAWS[trial // len(KINDS) % len(LAWS)]
-        rows[kind].append(_compare(draw_scene(robot, generator, kind), generator, held_out))
+        scene = draw_scene(robot, generator, kind)
+        engine = scene.drake()
+        rows[kind].append(_compare(scene, engine, generator, held_out))
+        if kind != KINDS[0] and len(shared) < _FOUND_BY:
+            shared.append(_recorded(scene, engine, generator.spawn(1)[0]))
     found = {kind: np.array(each) for kind, each in rows.items()}
     several = np.concatenate([found[kind] for kind in KINDS[1:]])
     checks = []
     for kind, each in {**found, "several contacts": several}.items():
         middle = np.median(each, axis=0)
         checks += [_AIM.reported(f"{kind}: {name}, %", middle[column]) for column, name in enumerate(COLUMNS)]
-        checks.append(_AIM.reported(f"{kind}: inside, %", 100.0 * each[:, -2].mean()))
+        checks.append(_AIM.reported(f"{kind}: inside, %", 100.0 * each[:, -3].mean()))
     single, everything = found[KINDS[0]], np.concatenate(list(found.values()))
     palms = np.median(np.concatenate([each for kind, each in found.items() if "palm" in kind]), axis=0)
     checks += [
-        _AIM.at_least("inside, all scenes, %", 100.0 * INSIDE, 100.0 * everything[:, -2].mean()),
-        _HELD_OUT.at_least("inside, one contact, %", 100.0 * INSIDE, 100.0 * single[:, -1].mean()),
-        _HELD_OUT.at_least("inside, several contacts, %", 100.0 * INSIDE, 100.0 * several[:, -1].mean()),
+        _AIM.at_least("inside, all scenes, %", 100.0 * INSIDE, 100.0 * everything[:, -3].mean()),
+        _HELD_OUT.at_least("inside, one contact, %", 100.0 * INSIDE, 100.0 * single[:, -2].mean()),
+        _HELD_OUT.at_least("inside, several contacts, %", 100.0 * INSIDE, 100.0 * several[:, -2].mean()),
         _AIM.at_most("palms: width of the interval, energy, %, median", _PALM_WIDTH, 2.0 * palms[6]),
         _AIM.at_most("palms: width of the interval, joints, %, median", _PALM_WIDTH, 2.0 * palms[7]),
+        _KNOWN_AIM.at_least("pads that are known, inside, %", 100.0 * INSIDE, 100.0 * several[:, -1].mean()),
+        _KNOWN_AIM.at_most("palms of known pads: width, energy, %, median", _PALM_WIDTH, 2.0 * palms[8]),
+        _KNOWN_AIM.at_most("palms of known pads: width, joints, %, median", _PALM_WIDTH, 2.0 * palms[9]),
+        _FOUND.at_least("law that is identified, probability, %", 95.0, 100.0 * _share_of_law(shared)),
         _AIM.at_most(
             "one contact: width of the interval, joints, %, median", _ONE_WIDTH, 2.0 * np.median(single[:, 7])
         ),
@@ -200,17 +219,33 @@ def engines(context: ValidationContext) -> list[Check]:
         _PADS.equal("one contact, mean difference of two laws of the pad, energy, %", 0.0, single[:, 4].mean(), 1.0),
     ]
     if INSTALLED:
-        deviation = everything[:, -3].mean()
+        deviation = everything[:, -4].mean()
         checks.append(_PADS.equal("mean deviation from Drake of pads of its law, energy, %", 0.0, deviation, 1.0))
     return [replace(check, known_miss=check.quantity in _MISSED) for check in checks]
 
 
-def _compare(scene: Scene, generator: np.random.Generator, held_out: str) -> tuple[float, ...]:
-    """`COLUMNS` of a scene, what a second way to the engine's law differs by, and two times 1 for what is inside.
+def _recorded(scene: Scene, engine: Array, generator: np.random.Generator) -> SharedImpact:
+    """What a recording of the engine's impact has: the jump of the joints, with an error."""
+    arms = slice(0, len(engine) - 6)
+    jump = engine[arms] + _RECORDED * generator.standard_normal(arms.stop)
+    covariance = _RECORDED**2 * np.eye(arms.stop)
+    return SharedImpact(scene.law(), scene.problem, arms, jump, covariance, scene.gaps, STIFFNESS)
 
-    That is the engine in the interval of all laws, and the law held out in the interval of the others.
+
+def _share_of_law(shared: list[SharedImpact]) -> float:
+    """Probability of the engine's law among those that are identified from its impacts."""
+    table = material_likelihoods(shared)
+    weights = np.exp(table - table.max()).sum(axis=1)
+    return float(weights[LAWS.index(_KNOWN.material)] / weights.sum())
+
+
+def _compare(scene: Scene, engine: Array, generator: np.random.Generator, held_out: str) -> tuple[float, ...]:
+    """`COLUMNS` of a scene, what a second way to the engine's law differs by, and three times 1 for what is inside.
+
+    That is the engine (k,) in the interval of all laws, the law held out in the interval of the others, and pads of one
+    kind in the interval of those that are known.
     """
-    inertia, engine, arms = scene.inertia(), scene.drake(), slice(0, -6)
+    inertia, arms = scene.inertia(), slice(0, -6)
 
     def sizes(difference: Array, covariance: Array | None = None) -> tuple[float, float]:
         """Size of a deviation, or root mean square of many, in energy and for the joints, % of the jump."""
@@ -225,6 +260,10 @@ def _compare(scene: Scene, generator: np.random.Generator, held_out: str) -> tup
     laws = np.array([LAWS[draw % len(LAWS)] for draw in range(len(drawn))])
     interval, others = material_interval(drawn), material_interval(drawn[(laws != held_out) | (len(drawn) == 1)])
 
+    other = generator.spawn(1)[0]
+    known = material_interval(scene_materials(scene, other, _KNOWN))
+    alike_pads = _KNOWN.stiffness_ratio ** other.uniform(-0.5, 0.5, len(scene.contacts))
+
     def inside(jump: Array, centre: Array, half: Array) -> float:
         """Whether every velocity of a jump is in an interval, but for a small share of its body's."""
         parts = np.split(jump, [columns.stop for columns in scene.problem.columns.values()])
@@ -237,7 +276,9 @@ def _compare(scene: Scene, generator: np.random.Generator, held_out: str) -> tup
         *sizes(alike - same),
         *sizes(scene.pads("set", scene.stiffness) - same),
         *sizes(*interval[1:]),
+        *sizes(*known[1:]),
         sizes(same - engine)[0],
         inside(engine, *interval[:2]),
         inside(scene.pads(held_out, scene.stiffness), *others[:2]),
+        inside(scene.pads(_KNOWN.material, alike_pads), *known[:2]),
     )
