@@ -357,7 +357,7 @@ CLAIMS: dict[str, Claim] = {
         _rooms("impact", "contact", "experiments"),
         (
             "scenes", "engine", "map, energy", "joints", "pads alike, energy", "joints",
-            "another law, energy", "joints", "half width, energy", "joints", "inside",
+            "another law, energy", "joints", "half width, energy", "joints", "known pads, energy", "joints", "inside",
         ),
         _engines,
     ),

@@ -40,10 +40,7 @@ LENGTH = Range(0.0, 10.0, "m", open_below=True)
 
 _DEGREES = "; --degrees if they are degrees"
 _CUBE = (0.1, 0.1, 0.1)
-
-
 _ONE_STATE = ("covariance", "pad_half_sizes", "table_friction", "material", "pad_stiffness_ratio")
-"""Options of a prediction at one state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,8 +349,7 @@ def _palm(args: argparse.Namespace) -> Array | None:
 def _pads(args: argparse.Namespace) -> Pads:
     """What is known of the pads."""
     ratio = args.pad_stiffness_ratio
-    known = {"stiffness_ratio": ratio} if ratio is not None else {}
-    pads = Pads(material=args.material or RIGID_PADS.material, **known)
+    pads = Pads(material=args.material or Pads.material, stiffness_ratio=ratio or Pads.stiffness_ratio)
     if ratio is not None and not pads.laws:
         raise InvalidInputError("--pad-stiffness-ratio", "rigid pads", f"--material {' or '.join(MATERIALS[1:])}")
     return pads

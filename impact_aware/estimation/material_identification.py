@@ -1,8 +1,8 @@
 """The material of pads from recorded hits of a palm: the law by which they yield, and how far their stiffness differs.
 
 Where a palm's corners share one impact, the jump of the joints depends on the pads (`impact_aware.impact.material`).
-Drawn pads of each law and ratio of stiffness predict jumps with a mean and a covariance; under these and its own error a
-recorded jump has a likelihood. Laws and the compared ratios are equally probable before.
+Drawn pads of each law and ratio of stiffness predict jumps with a mean and a covariance. Under these and its own error
+a recorded jump has a likelihood. Before, all laws are equally probable, and so are the compared ratios.
 """
 
 from __future__ import annotations

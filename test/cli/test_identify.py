@@ -11,13 +11,17 @@ from recorded_bag import bag_of
 from rigid_trials import simulate_rigid_trials
 
 from impact_aware.cli.main import main
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.force_models import NonlinearViscoelastic
 from impact_aware.contact.geometry import Contact, contact_point
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.experiments.models.central_impact import central_impact
+from impact_aware.impact.bodies import ArmState, joint_problem
+from impact_aware.impact.hit import hit_contacts
 from impact_aware.impact.predictor import predict
+from impact_aware.impact.yielding_pads import pads_impulse
 from impact_aware.robot import load_profile
 
 
@@ -273,6 +277,37 @@ def test_an_object_that_makes_no_sense_is_refused(refused, table):
         (("--object-mass", 1, "--object-half-extents", 0.1, 0, 0.1), "lengths > 0"),
     ):
         assert expected in refused("identify", "friction", table, *words)
+
+
+def test_the_material_of_a_palms_pads(command, refused, robot, recorded, tmp_path):
+    """Hits of one kind of pads, `set`, all equally hard; without the palm, or on a tip, there is nothing to find."""
+    half, mass, extents = [0.04, 0.035, 0.03], 2.0, (0.1, 0.1, 0.1)
+    hits = []
+    for trial in recorded[:6]:
+        thing = BoxDefaults(mass, extents).behind(robot, trial.q, trial.contact)
+        body, arm = PlacedShape(Box(extents), thing.position), ArmState(robot, trial.q, trial.velocity_before)
+        own, _, objects = hit_contacts(arm, trial.contact, np.array(half), thing, body, None)
+        problem = joint_problem(own, arms={"arm": arm}, objects=objects)
+        friction, kept = np.full(len(own), 0.3), np.zeros(len(own))
+        before = problem.jacobian @ problem.velocity
+        impulse = pads_impulse(problem.delassus, before, friction, kept, np.ones(len(own)), "set")
+        after = trial.velocity_before + (problem.response @ impulse)[problem.columns["arm"]]
+        hits.append(np.concatenate([trial.q, trial.velocity_before, after, trial.contact.normal]))
+    path = tmp_path / "palms.csv"
+    names = [f"{kind}_{joint}" for kind in ("q", "before", "after") for joint in robot.joint_names]
+    header = ",".join([*names, "normal_x", "normal_y", "normal_z"])
+    np.savetxt(path, hits, delimiter=",", header=header, comments="", fmt="%.17g")
+    words = ["identify", "material", path, "--friction", 0.3, "--object-mass", mass]
+    palm = ["--pad-half-sizes", *half]
+    status, out, err = command(*words, *palm, "--json", "--out", tmp_path)
+    assert status == 0, err
+    found = json.loads((tmp_path / "identify_material.json").read_text())
+    assert found == json.loads(out) and found["quantity"] == "material" and found["trials"] > 0
+    ((name, ratio),) = found["parameters"].items()
+    assert name == "stiffness ratio, set" and ratio["determined"] and ratio["value"] <= ratio["upper"] <= 1.3
+    assert "--pad-half-sizes: got nothing, expected the half edges of the palm, m" in refused(*words)
+    assert "--table-friction: got no --object-mass" in refused(*words[:5], *palm, "--table-friction", 0.3)
+    assert "unrecognized arguments: --method" in refused(*words, *palm, "--method", "coulomb")
 
 
 def test_a_plan_says_what_to_record(command, tmp_path):

@@ -1,5 +1,7 @@
 """Law and stiffness ratio of a palm's pads from simulated hits of pads that yield."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -59,10 +61,7 @@ def test_the_table_of_the_object_is_one_of_its_contacts():
 
 
 def test_few_hits_with_large_errors_do_not_determine_the_law():
-    few = [
-        ImpactTrial(one.q, one.velocity_before, one.velocity_after, np.full(7, 0.5), one.contact, one.obstacle)
-        for one in trials(LAWS[1], 2.0, 1)
-    ]
+    few = [replace(one, standard_error=np.full(7, 0.5)) for one in trials(LAWS[1], 2.0, 1)]
     found = identify_material(ROBOT, few, HALF, shape=Box(HALF_EXTENTS))
     assert not found.determined.any() and (found.lower[0], found.upper[0]) == (RATIOS[0], RATIOS[-1])
     assert any("law: not determined" in line for line in found.warnings)
@@ -70,10 +69,7 @@ def test_few_hits_with_large_errors_do_not_determine_the_law():
 
 
 def test_jumps_that_no_pads_make_are_named():
-    wrong = [
-        ImpactTrial(one.q, one.velocity_before, one.velocity_before + 0.5, one.standard_error, one.contact, one.obstacle)
-        for one in trials(LAWS[0], 1.0, 2)
-    ]
+    wrong = [replace(one, velocity_after=one.velocity_before + 0.5) for one in trials(LAWS[0], 1.0, 2)]
     found = identify_material(ROBOT, wrong, HALF, shape=Box(HALF_EXTENTS))
     assert any("stay unexplained" in line for line in found.warnings)
 

@@ -152,7 +152,8 @@ def test_pads_of_any_material_have_a_covariance_without_other_deviations(harness
         asked = PredictPostImpact.Request(position=HOME, velocity=DOWN, details=2)
         answers.append(whole(node.call("predict_post_impact", asked)))
     assert [len(each.velocity_after_covariance) for each in answers] == [0, 49, 49, 49]
-    assert max(answers[1].velocity_after_covariance) > max(answers[2].velocity_after_covariance) > 0.0
+    assert min(max(each.velocity_after_covariance) for each in answers[1:3]) > 0.0
+    assert max(answers[1].velocity_after_covariance) != max(answers[2].velocity_after_covariance)
     assert not any(answers[3].velocity_after_covariance)
     assert np.abs(np.subtract(answers[0].velocity_after, answers[1].velocity_after)).max() > 1e-3
 
