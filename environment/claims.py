@@ -294,7 +294,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "recordings-streamed": Claim(
         "detection",
-        "bench recordings --streamed --hits 30 --seed 77400",
+        "bench recordings --streamed --hits 100 --seed 91000",
         _rooms("bags", "detection", "estimation", "recordings"),
         ("rate, Hz", "contacts", "found", "false contacts", "time within 2 s.e.", "jump within 2 s.e."),
         each(
@@ -304,7 +304,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "free-motion": Claim(
         "detection",
-        "bench recordings --streamed --hits 1 --seed 77400 --free 120",
+        "bench recordings --streamed --hits 1 --seed 91000 --free 120",
         _rooms("bags", "detection", "estimation", "recordings"),
         ("recorder, free motion", "hours", "false contacts"),
         each("free", ("hours", "false_contacts")),
