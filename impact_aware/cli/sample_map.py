@@ -151,12 +151,16 @@ def answer_position(path: Path, position: Array) -> dict[str, Any]:
         "covered": sampled.covers(across),
         "sampled": {name: list(span) for name, *span in zip(sampled.input_names, lower, upper, strict=True)},
         "object_velocity_after": sampled(across).tolist(),
+        "interpolation_error": np.abs(sampled.leave_one_out_errors()).max(axis=0).tolist(),
     }
 
 
 def format_answer(answer: dict[str, Any]) -> str:
     """The answer for people; with a note when the position was taken to the border of the map."""
-    lines = [f"object after    {row(answer['object_velocity_after'])}  m/s in {answer['frame']}"]
+    lines = [
+        f"object after    {row(answer['object_velocity_after'])}  m/s in {answer['frame']}",
+        f"  +- at most    {row(answer['interpolation_error'])}  m/s: by how much samples miss one that is left out",
+    ]
     if not answer["covered"]:
         spans = ", ".join(f"{name} {low:.4g}..{high:.4g}" for name, (low, high) in answer["sampled"].items())
         lines.append(f"not covered: the map was sampled over {spans}; this is the answer at its border")

@@ -94,6 +94,21 @@ def test_predict_interpolates_a_saved_map(command, saved, direct):
     assert "not covered" not in command("predict", "--map", saved, "--position", *place)[1]
 
 
+def test_the_error_of_the_interpolation_bounds_what_a_saved_map_misses(command, saved, direct):
+    """Predicted at places between the samples: most are inside, and the bound is no excuse for a coarse map."""
+    inside, widest = [], 0.0
+    for aside in np.random.default_rng(3).uniform(-0.05, 0.05, (20, 2)):
+        place = direct.tool_positions(direct.nominal + aside)[0]
+        result = json.loads(command("predict", "--map", saved, "--position", *place, "--json")[1])
+        bound = np.array(result["interpolation_error"])
+        missed = np.abs(result["object_velocity_after"] - direct(place[direct.planes[0]]))
+        inside.append((missed <= bound + 1e-9).all())
+        widest = max(widest, missed.max())
+    assert np.mean(inside) >= 0.95 and widest < bound.max() < 20.0 * widest
+    text = command("predict", "--map", saved, "--position", *place)[1]
+    assert "+- at most " in text and f"{bound[0]:.4g}"[:5] in text
+
+
 def test_a_place_beyond_the_map_is_said_to_be(command, saved, direct):
     corner = json.loads(command("predict", "--map", saved, "--position", 0.55, 0.1, 0.15, "--json")[1])
     beyond = json.loads(command("predict", "--map", saved, "--position", 0.7, 0.1, 0.3, "--json")[1])
