@@ -138,6 +138,29 @@ def _engines(result: Mapping[str, Any]) -> Rows:
     return list(rows.values())
 
 
+def _planned(result: Mapping[str, Any]) -> Rows:
+    """Figures of planned hits: all, each kind of result, and each shipped task."""
+    rows: Rows = [
+        ["results inside the interval, share", result["inside"], ">= 0.9"],
+        ["length of a slide, median error, share", result["slide_error"], "<= 0.1"],
+        ["runs that passed a limit", result["limits_passed"], "0"],
+        ["refused results", result["refused"], ""],
+        ["refused, though a dense search has a hit", result["wrongly_refused"], "0"],
+        ["processor time of a plan, median, s", result["cpu_s"], "<= 2"],
+        ["the longest, s", result["cpu_s_largest"], "<= 2"],
+        ["the longest of a refusal, s", result["cpu_s_refused"], ""],
+    ]
+    for kind, own in result["kinds"].items():
+        rows.append([f"{kind}: inside the interval, of {own['runs']}", own["inside"], ""])
+        rows.append([f"{kind}: half width of the interval over the result", own["half_width"], ""])
+        rows.append([f"{kind}: within its tolerance of 10 %", own["within_tolerance"], ""])
+    for name, own in result["shipped"].items():
+        for figure in ("peak", "jump"):
+            ratio = own["planned"][figure] / own["shipped"][figure]
+            rows.append([f"`{name}`: {figure}, planned over shipped", ratio, "<= 1"])
+    return rows
+
+
 _FEW = 6
 _PIN = ("`pin.impulseDynamics` with its kinematics", "microseconds.pin_impulse_dynamics")
 _RAW = ("`rosbags`, raw", "raw_messages_per_second")
@@ -351,6 +374,13 @@ CLAIMS: dict[str, Claim] = {
         )
         for task in ("hit-and-push", "dual-arm-grab")
     },
+    "plan": Claim(
+        "planning",
+        "bench plan",
+        _rooms("planning", "task", "control", "impact", "simulation"),
+        ("figure", "measured", "aim"),
+        _planned,
+    ),
     "engines": Claim(
         "validation",
         "validate engines --trials 100",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from impact_aware.impact.bodies import ArmState, BodyContact
     from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
     from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
+    from impact_aware.planning import HitPlan, HitUncertainty, WantedResult, plan_hit
     from impact_aware.recordings.impact_analysis import analyze
     from impact_aware.recordings.options import AnalysisOptions
     from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
@@ -55,6 +56,7 @@ _HOME = {
     "impact_aware.impact.bodies": ("ArmState", "BodyContact"),
     "impact_aware.impact.simultaneous": ("SimultaneousPrediction", "predict_simultaneous"),
     "impact_aware.impact.uncertainty": ("InputCovariance", "UncertainPrediction", "predict_with_covariance"),
+    "impact_aware.planning": ("HitPlan", "HitUncertainty", "WantedResult", "plan_hit"),
     "impact_aware.recordings.impact_analysis": ("analyze",),
     "impact_aware.recordings.options": ("AnalysisOptions",),
     "impact_aware.recordings.results": ("Analysis", "AnalyzedImpact", "ArmAnalysis"),
@@ -83,6 +85,8 @@ __all__ = [  # noqa: F822 - imported by `__getattr__`
     "EpisodeResult",
     "EpisodeSettings",
     "FreeObject",
+    "HitPlan",
+    "HitUncertainty",
     "ImpactAwareError",
     "ImpactEvent",
     "ImpactPrediction",
@@ -100,6 +104,7 @@ __all__ = [  # noqa: F822 - imported by `__getattr__`
     "Task",
     "UncertainPrediction",
     "UnknownNameError",
+    "WantedResult",
     "__version__",
     "analyze",
     "base_placement",
@@ -107,6 +112,7 @@ __all__ = [  # noqa: F822 - imported by `__getattr__`
     "load_task",
     "make_detector",
     "make_field",
+    "plan_hit",
     "predict",
     "predict_batch",
     "predict_impact",

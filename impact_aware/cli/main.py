@@ -27,6 +27,7 @@ from impact_aware.plugins import plugins
 SUBCOMMANDS = {
     "demo": ("impact_aware.cli.demo", "run the real node graph over DDS against the embedded simulator"),
     "predict": ("impact_aware.cli.predict", "predict the velocity just after an impact"),
+    "plan": ("impact_aware.cli.plan", "plan the hit that has a wanted result, or map an arm's largest safe speeds"),
     "sample-map": (
         "impact_aware.cli.sample_map",
         "sample an impact map over contact positions and save it as one file",

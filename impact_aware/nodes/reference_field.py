@@ -10,10 +10,12 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pinocchio as pin
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
@@ -44,6 +46,7 @@ from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described, shared
+from impact_aware.planning import plan_hit
 from impact_aware.robot.link_shapes import link_shapes
 from impact_aware.task import Task, load_task, task_names
 from impact_aware.task.arms import arms_of_task, frame_names, without_tf
@@ -122,6 +125,7 @@ class ReferenceFieldNode(Node):
         self._refused: Counter[str] = Counter()
         self._time = 0.0
         self._moving = MovingWatch()
+        self._infeasible: InvalidInputError | None = None
         self._task_publisher = self.create_publisher(TaskMessage, "task", LATCHED_QOS)
         self._publisher = self.create_publisher(ReferenceFieldMessage, "reference_field", LATCHED_EVENT_QOS)
         # Raw: a message of every control cycle is decoded only when another task is requested.
@@ -208,13 +212,43 @@ class ReferenceFieldNode(Node):
         self._publish_object(seen)
         if not self._settings.use_object_pose:
             return
+        if self.live.task.result is not None:
+            self._plan_waiting(seen.pose)
         if self.live.move_object(seen.pose, seen.velocity, seen.time):
             self._publish()
+
+    def _plan_waiting(self, pose: pin.SE3) -> None:
+        """Plan the task that waits for this pose, once: an infeasible result stays, and no motion may begin."""
+        if self._infeasible is not None:
+            raise self._infeasible.with_traceback(None)
+        try:
+            self.live.set_task(self._planned(self.live.task, pose))
+        except InvalidInputError as error:
+            self._infeasible = error
+            raise
+        self._publish_task()
+
+    def _planned(self, task: Task, pose: pin.SE3) -> Task:
+        """A task with the hit that has its wanted result, if it has any, the object at this pose of the task's frame.
+
+        Raises:
+            InvalidInputError: The result is infeasible there.
+        """
+        if task.result is None:
+            return task
+        placed = replace(task, object=task.object.placed(pose))
+        plan = plan_hit(placed, task.result, robots=[arm.robot for arm in self.arms])
+        if plan.reason:
+            raise InvalidInputError("result", task.result.kind, f"one that is feasible: {plan.reason}")
+        self.get_logger().info(f"planned a hit, whose result is within its tolerance with {plan.probability:.2f}")
+        return plan.task
 
     def no_motion(self) -> str:
         """Why no motion may begin towards the object."""
         if not self._started or self._bases.problem:
             return self._bases.problem
+        if self.live.task.result is not None:
+            return "the hit for the wanted result is planned when the object's pose is known"
         return self.object_poses.refusal() if self._settings.use_object_pose else ""
 
     def _publish_object(self, seen: ObjectPose) -> None:
@@ -269,7 +303,12 @@ class ReferenceFieldNode(Node):
             task = self._bases.placed(self._load(self._requested_task(request), _changes(request)))
             if request.has_impact_speed:
                 task = task.with_impact_speed(request.impact_speed)
+            seen = self.object_poses.seen if self._settings.use_object_pose else None
+            if seen is not None or not self._settings.use_object_pose:
+                own = pin.SE3(task.object.rotation, np.array(task.object.position))
+                task = self._planned(task, own if seen is None else seen.pose)
             self.live.set_task(task)
+            self._infeasible = None
             self.object_poses.shape = task.object.solid
         except ImpactAwareError as error:
             self._refused[REQUEST] += 1

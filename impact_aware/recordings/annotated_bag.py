@@ -149,7 +149,7 @@ def _merged(
         if name in links and record.topic.type == JOINT_STATE_TYPE:
             poses = links[name].message(record.data, _stamp(record))
             if poses is not None:
-                yield RawMessage(_added_topic(TF, TRANSFORMS_TYPE), record.recorded, record.recorded, 0, poses)
+                yield RawMessage(added_topic(TF, TRANSFORMS_TYPE), record.recorded, record.recorded, 0, poses)
         queue = waiting.get(name, [])
         while queue and 0 <= _stamp(record) - queue[-1][0] <= _NEAR:
             _, impact, messages = queue.pop()
@@ -165,7 +165,7 @@ def _additions(impact: AnalyzedImpact, messages: ArmMessages, prefix: str, recor
         TOPICS.items(), (messages.event(impact), messages.prediction(impact), messages.markers(impact)), strict=True
     ):
         if data is not None:
-            yield RawMessage(_added_topic(prefix + name, kind), recorded, recorded, impact.index, data)
+            yield RawMessage(added_topic(prefix + name, kind), recorded, recorded, impact.index, data)
 
 
 def _stamp(message: RawMessage) -> int:
@@ -178,7 +178,8 @@ def _stamp(message: RawMessage) -> int:
 
 
 @cache
-def _added_topic(name: str, type_name: str) -> RawTopic:
+def added_topic(name: str, type_name: str) -> RawTopic:
+    """A topic of one of the types that this package writes, as a recording describes it."""
     types = annotation_types()
     definition = types.generate_msgdef(type_name, ros_version=2)[0]
     metadata = {"offered_qos_profiles": "", "topic_type_hash": types.hash_rihs01(type_name)}

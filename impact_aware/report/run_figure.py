@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from impact_aware.library_settings import figure_settings
-from impact_aware.messages.geometry import vector
 from impact_aware.report.run_series import ArmSeries, RunSeries
 
 WINDOW = (-0.10, 0.30)
@@ -103,7 +102,7 @@ def _draw_target(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, 
 
 def _draw_object(axes: Axes, run: RunSeries, start: float) -> None:
     during = run.object_times <= run.end
-    goal = vector(run.field.goal) - run.object_positions[0]
+    goal = run.goal - run.object_positions[0]
     moved = 1e3 * (run.object_positions[during] - run.object_positions[0])
     for column, (name, color) in enumerate(_OBJECT_AXES):
         axes.plot(run.object_times[during] - start, moved[:, column], color=color, label=name)

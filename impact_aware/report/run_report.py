@@ -168,7 +168,7 @@ def summarise(run: RunSeries, folder: Path, more: dict[str, Any] | None = None) 
         BagError: The recording lacks the detection of an impact, or the prediction at it.
     """
     arms = {arm.name: _arm_figures(run, arm) for arm in run.arms}
-    moved = run.object_positions[run.object_times <= run.end][-1] - vector(run.field.goal)
+    moved = run.object_positions[run.object_times <= run.end][-1] - run.goal
     detections = _detections(run, [arm["time_true"] for arm in arms.values()])
     if len(arms) > 1:
         grasp = _grasp_figures(run, arms) | detections

@@ -82,6 +82,7 @@ class RunSeries:
         object_times: (j,) s.
         object_positions: (j, 3) Centre of the object, m.
         field: The last `ReferenceField` message.
+        goal: (3,) Of the task: that of the field is where the tools take the object, m.
     """
 
     path: Path
@@ -94,6 +95,7 @@ class RunSeries:
     object_times: Array
     object_positions: Array
     field: Any
+    goal: Array
 
     @property
     def end(self) -> float:
@@ -114,6 +116,7 @@ def read_run(bag: Bag) -> RunSeries:
     fields = [message for _, message in bag.messages(_common_topic(bag, "reference_field"))]
     if not poses or not fields:
         raise BagError(f"{bag.path}: no {'reference_field' if poses else 'object_pose'}")
+    tasks = [message for topic in bag.topics if topic.endswith("/task") for _, message in bag.messages(topic)]
     return RunSeries(
         path=bag.path,
         times=np.array([stamp_seconds(state) for state in states]),
@@ -125,6 +128,7 @@ def read_run(bag: Bag) -> RunSeries:
         object_times=np.array([stamp_seconds(pose) for pose in poses]),
         object_positions=np.array([vector(pose.pose.position) for pose in poses]),
         field=fields[-1],
+        goal=vector((tasks or fields)[-1].goal),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +10,10 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import Box
-from impact_aware.contact.shape import SurfacePoint
+from impact_aware.contact.shape import SurfacePoint, shortest_turn
 from impact_aware.errors import InvalidInputError
 from impact_aware.task.task import ArmTask, TaskObject
+from impact_aware.task.task_object import Vector
 
 OBLIQUE = 0.7
 """Share of the angle of friction by which a hit may be more oblique to the face than the task has it."""
@@ -74,6 +76,32 @@ def middle_of_hit(thing: TaskObject, arm: ArmTask) -> SurfacePoint:
     """
     own = thing.rotation.T @ thing.turn
     return thing.solid.hit(own @ arm.outward, own @ arm.impact_offset)
+
+
+def aimed(thing: TaskObject, arm: ArmTask, velocity: Array, *, centred: bool = True) -> ArmTask:
+    """The arm with the entries that hit an object as it stands with a velocity (3,), m/s, of the task's frame.
+
+    `hit_of` turns an entry with the object: the entry is turned back by what it would add. Where it is `centred`, the
+    line of the hit passes as far above the object's centre as `impact_offset` has it, and to neither side of it.
+
+    Raises:
+        InvalidInputError: The velocity passes along the face or away from it.
+    """
+    entry, above = velocity, np.array([0.0, 0.0, arm.impact_offset[2]])
+    for _ in range(2):
+        arm = replace(arm, impact_velocity=_three(entry), impact_offset=_three(above) if centred else arm.impact_offset)
+        if centred:
+            place, turned = middle_of_hit(thing, arm), thing.turn @ entry
+            aside = _exit(turned, thing.rotation @ place.normal, thing.solid.depth(place.normal))
+            aside = thing.turn.T @ (aside - thing.rotation @ place.point)
+            arm = replace(arm, impact_offset=_three(above + aside * (1.0, 1.0, 0.0)))
+        entry = shortest_turn(hit_of(thing, arm).velocity, velocity) @ entry
+    return replace(arm, impact_velocity=_three(entry))
+
+
+def _three(numbers: Array) -> Vector:
+    x, y, z = numbers.tolist()
+    return x, y, z
 
 
 def _towards(velocity: Array, wanted: Array, angle: float) -> Array:

@@ -74,7 +74,7 @@ def make_field(
         object_orientation=quaternion_from_rotation(task.object.rotation),
         object_velocity_after=np.zeros(3),
         object_velocity_predicted=False,
-        goal=np.array(task.goal),
+        goal=np.array(task.destination),
         post_gain=fields.post_gain,
         post_radius_min=fields.post_radius_min,
         post_radius_max=fields.post_radius_max,
@@ -102,7 +102,7 @@ def make_field(
 def _push_lever(task: Task) -> float:
     """Distance of the object's centre ahead of the point where the only arm's tip pushes it, m; 0 for none."""
     only = task.arms[0]
-    if task.lifts or len(task.arms) > 1 or any(only.pad_half_sizes):
+    if task.lifts or task.fields.release or len(task.arms) > 1 or any(only.pad_half_sizes):
         return 0.0
     hit = hit_of(task.object, only)
     return max(float(hit.normal @ (hit.point - np.array(task.object.position))), 0.0)
@@ -183,7 +183,7 @@ def joint_velocity_of_tool(arm: ArmTask, robot: RobotModel, q: Array, velocity: 
 def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
     hit = hit_of(task.object, arm)
     wrench = np.zeros(6)
-    push = np.subtract(task.goal, task.object.position)
+    push = np.subtract(task.destination, task.object.position)
     if arm.load_share > 0.0:
         load = arm.load_share * task.object.mass * STANDARD_GRAVITY
         clamp = max(arm.clamping_margin * load / task.object.friction_tool, arm.clamping_floor)
@@ -236,7 +236,7 @@ def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
 def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotModel) -> tuple[Array, Array, Array]:
     """Postures (n,) at the start, the impact and the goal, rad; refuses what is out of reach or too fast."""
     label = f"arms[{arm.name}]" if arm.name else "arm"
-    travel = np.subtract(task.goal, task.object.position)
+    travel = np.subtract(task.destination, task.object.position)
     contact = reference.impact_position
     positions = {"impact_position": contact, "starts": np.array(arm.starts[0]), "goal": contact + travel}
     seed, found = usual_posture(arm, robot), {}

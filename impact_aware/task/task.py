@@ -12,6 +12,7 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.ranges import Range
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_rpy
+from impact_aware.task.result import WantedResult
 from impact_aware.task.task_object import ANGLE, POSITION, TaskObject, Vector, check_ranges
 
 STANDARD_GRAVITY = 9.81
@@ -211,6 +212,7 @@ class FieldParameters:
         post_rotation_gain: kappa_r^p, 1/s.
         post_sideways_radius: m; from there on the object no longer goes on as the impact sent it across the way to the
             goal; 0 lets it as long as along that way, as the paper does.
+        release: Whether the tools stop after the impact, and the object slides on to its goal alone.
     """
 
     alpha: float = 5.0
@@ -224,6 +226,7 @@ class FieldParameters:
     post_radius_max: float = 0.3
     post_rotation_gain: float = 30.0
     post_sideways_radius: float = 0.0
+    release: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a number that shapes no field."""
@@ -242,6 +245,7 @@ class Task:
         fields: Shape of the reference fields.
         frame: Frame of all positions.
         objects: Other objects that the task is tried with, by name.
+        result: What the hit shall do, from which `reference_field` plans it; None where the arms' entries say it.
     """
 
     name: str
@@ -251,6 +255,7 @@ class Task:
     fields: FieldParameters = field(default_factory=FieldParameters)
     frame: str = "base"
     objects: tuple[TaskObject, ...] = ()
+    result: WantedResult | None = None
 
     def __post_init__(self) -> None:
         """Refuse a task without arms and a goal that is not finite."""
@@ -274,6 +279,11 @@ class Task:
     def lifts(self) -> bool:
         """Whether the tools carry the object after the impact, rather than push it."""
         return any(arm.load_share > 0.0 for arm in self.arms)
+
+    @property
+    def destination(self) -> Vector:
+        """(3,) Where the tools take the object's centre: its goal, or where it stands if they release it, m."""
+        return self.object.position if self.fields.release else self.goal
 
     def with_impact_speed(self, speed: float) -> Task:
         """Return the task with every arm hitting at `speed`, m/s, in its own direction.

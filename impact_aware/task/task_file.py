@@ -14,13 +14,15 @@ import yaml
 
 from impact_aware.contact.hull import MOST_VERTICES, mesh_vertices
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.parameters import from_mapping
 from impact_aware.ranges import Range
 from impact_aware.resources import read_named, resource_names
 from impact_aware.robot import RobotModel
+from impact_aware.task.result import WantedResult
 from impact_aware.task.task import LONGEST_NAME, MOST_ARMS, MOST_ENTRIES, ArmTask, FieldParameters, Task, TaskObject
 from impact_aware.task.task_object import SHAPE_ENTRIES
 
-FURTHER = ("fields", "objects")
+FURTHER = ("fields", "objects", "result")
 """Entries of a task's file that a `Task` message has no field for."""
 
 Content = TypeVar("Content", bound="TaskObject | ArmTask | FieldParameters")
@@ -83,6 +85,7 @@ def parse_task(content: Mapping[str, Any], folder: Path | None = None) -> Task:
         fields=_parse(FieldParameters, content.get("fields", {}), "fields"),
         frame=_word("frame", content.get("frame", "base")),
         objects=tuple(_parse_object(entry, f"objects[{index}]", folder) for index, entry in enumerate(others)),
+        result=from_mapping(WantedResult, "result", content["result"]) if content.get("result") else None,
     )
 
 
@@ -101,6 +104,7 @@ def task_yaml(task: Task, entries: Sequence[str] = ()) -> str:
         "arms": [_entries_of(arm) for arm in task.arms],
         "fields": _entries_of(task.fields),
         "objects": [_object_entries(other) for other in task.objects],
+        "result": _entries_of(task.result, derived=False) if task.result else {},
     }
     if entries:
         content = {key: value for key, value in content.items() if key in entries and value}
@@ -114,12 +118,13 @@ def _object_entries(thing: TaskObject) -> dict[str, Any]:
     return {key: value for key, value in _entries_of(thing).items() if key not in _SIZES or key in _sizes(thing.shape)}
 
 
-def _entries_of(part: Any) -> dict[str, Any]:
-    """What differs from the defaults."""
+def _entries_of(part: Any, *, derived: bool = True) -> dict[str, Any]:
+    """What differs from the defaults; `derived` where fields with metadata are in no file."""
     return {
         entry.name: getattr(part, entry.name)
         for entry in dataclasses.fields(part)
-        if not entry.metadata and (entry.default is dataclasses.MISSING or getattr(part, entry.name) != entry.default)
+        if not (derived and entry.metadata)
+        and (entry.default is dataclasses.MISSING or getattr(part, entry.name) != entry.default)
     }
 
 

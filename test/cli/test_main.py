@@ -45,7 +45,8 @@ def subcommand(monkeypatch):
 
 def test_every_subcommand_is_a_module_that_can_run():
     assert set(SUBCOMMANDS) == {
-        "demo", "predict", "sample-map", "analyze", "render", "campaign", "identify", "tune-detector", "validate",
+        "demo", "plan",
+        "predict", "sample-map", "analyze", "render", "campaign", "identify", "tune-detector", "validate",
         "new-robot", "touch-surface", "doctor", "franka-prepare",
     }  # fmt: skip
     assert set(subcommands()) - set(SUBCOMMANDS) == {"bench", "faults"}, "the rigs of a clone"

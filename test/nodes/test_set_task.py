@@ -218,3 +218,48 @@ def test_every_field_of_the_request_is_refused_by_its_name(palm, fields, words):
     assert words in refusal(palm, request(**fields))
     known = {name for name in SetTask.Request.get_fields_and_field_types() if not name.startswith("has_")}
     assert known == {"task", "object", "object_position", "goal", "arms", "impact_speed", "object_mass", "yaml"}
+
+
+# A wanted result in place of a speed
+
+
+SLIDE = "result: {slide: [0.004, -0.03]}"
+
+
+def pose(x, y):
+    from geometry_msgs.msg import PoseStamped
+
+    message = PoseStamped()
+    message.header.frame_id, message.header.stamp.sec = "panda_link0", 3
+    message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, 0.1
+    message.pose.orientation.w = 1.0
+    return message
+
+
+def test_a_wanted_result_is_planned_when_the_object_is_seen(node):
+    ask(node, yaml=SLIDE)
+    assert "planned when the object's pose is known" in node.node.no_motion()
+    node.send("object_pose", pose(0.52, 0.03))
+    planned = node.node.live.task
+    assert planned.result is None and planned.fields.release and planned.object.position[:2] == (0.52, 0.03)
+    # Where it stops: 30 mm on, and a little to the side.
+    np.testing.assert_allclose(planned.goal, [0.524, 0.0, 0.1], atol=1e-3)
+    assert field(node).arms[0].impact_velocity[1] < -0.3
+    assert "planned" not in node.node.no_motion()
+    # The next request is planned at once, where the object was seen.
+    ask(node, yaml="result: {slide: [0.0, -0.02]}")
+    np.testing.assert_allclose(node.node.live.task.goal, [0.52, 0.01, 0.1], atol=1e-3)
+
+
+def test_an_infeasible_result_is_refused_and_the_task_stays(node):
+    node.send("object_pose", pose(0.5, 0.0))
+    before = node.node.live.task
+    words = refusal(node, request(yaml="result: {slide: [0.0, -2.0]}"))
+    assert "result: got slide, expected one that is feasible" in words
+    assert node.node.live.task == before
+
+
+def test_without_poses_the_result_is_planned_where_the_task_has_the_object(harness):
+    node = harness(ReferenceFieldNode, use_object_pose=False)
+    ask(node, yaml=SLIDE)
+    assert node.node.live.task.fields.release and node.node.live.task.object.position == (0.5, 0.0, 0.1)

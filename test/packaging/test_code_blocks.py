@@ -26,6 +26,7 @@ LEFT = {
     r"analyze (results|trial_01)": "needs the demo's recording: test/report and test/recordings make one",
     r"render": "needs the demo's recording: test/cli/test_render.py makes one",
     r"doctor": "looks at your machine and graph: test/cli/test_doctor.py makes both",
+    r"plan": "takes seconds and writes folders: test/cli/test_plan.py plans, and draws a small map",
     r"bench|faults|identify (plan|inertia)": "takes minutes: test/rigs and test/cli run small ones",
 }
 """Commands that are only parsed, and why."""

@@ -3,6 +3,7 @@ import pytest
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.task import base_placement, load_task, make_field, start_posture, tool_placement
+from impact_aware.task.arms import robots_of_task
 from impact_aware.task.make_field import joint_velocity_of_tool
 
 
@@ -79,3 +80,14 @@ def test_the_speed_that_is_allowed_is_where_the_first_joint_reaches_its_limit(ro
     make_field(task.with_impact_speed(0.999 * allowed), [robot])
     with pytest.raises(InvalidInputError, match=rf"impact_velocity.*at most {allowed:.4g} m/s"):
         make_field(task.with_impact_speed(1.001 * allowed), [robot])
+
+
+def test_a_released_object_is_neither_pushed_nor_followed():
+    task = load_task("hit_and_push_palm", {"fields": {"release": True}, "goal": [0.45, -2.0, 0.30]})
+    robots = robots_of_task(task)
+    # A goal far out of the arm's reach is no matter: the tools stay where they hit.
+    made = make_field(task, robots)
+    np.testing.assert_array_equal(made.goal, task.object.position)
+    assert not made.arms[0].feedforward_wrench.any() and made.push_lever == 0.0
+    with pytest.raises(InvalidInputError, match="goal"):
+        make_field(load_task("hit_and_push_palm", {"goal": [0.45, -2.0, 0.30]}), robots)

@@ -20,7 +20,7 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
-from impact_aware.control.safety.reflexes import check_reflexes
+from impact_aware.control.safety.reflexes import allowed_speed, check_reflexes, hit_load
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.hit import predict_hit
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
@@ -65,6 +65,27 @@ class ExpectedImpact:
     def jump(self) -> Array:
         """Velocity after minus before (n,), rad/s."""
         return self.velocity_after - self.velocity_before
+
+
+@dataclass(frozen=True)
+class ImpactLoad:
+    """One limit of a hit and how near an expected impact comes to it.
+
+    Attributes:
+        name: Of the limit: an entry of `safety`, `velocity` of a joint after the hit, or a reflex of the arm.
+        where: Joint that comes nearest to it, or what else it is about.
+        value: Predicted there: J, rad/s, or the reflex's unit.
+        limit: Of the same.
+        share: Predicted over limit; above 1 the hit is refused.
+        headroom: Factor on the speed of the hit that uses up the limit.
+    """
+
+    name: str
+    where: str
+    value: float
+    limit: float
+    share: float
+    headroom: float
 
 
 def expected_impact(
@@ -139,6 +160,32 @@ def _farther(values: Array, half_width: Array) -> Array:
     return np.asarray(values + np.copysign(half_width, values))
 
 
+def worst_joint(name: str, robot: RobotModel, values: Array, bound: Array) -> ImpactLoad:
+    """The joint that uses the largest share of a limit (n,) that its value (n,), proportional to the speed, has."""
+    share = np.abs(values) / bound
+    joint = int(np.argmax(share))
+    largest = float(share[joint])
+    headroom = 1.0 / max(largest, 1e-12)
+    return ImpactLoad(name, robot.joint_names[joint], float(values[joint]), float(bound[joint]), largest, headroom)
+
+
+def impact_loads(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits) -> tuple[ImpactLoad, ...]:
+    """Limits of a hit, each joint at the worst end of its interval: energy, jump, velocity after, perhaps a reflex."""
+    energy = impact.energy / limits.impact_energy
+    jump, after = (_farther(each, impact.half_width) for each in (impact.jump, impact.velocity_after))
+    loads = (
+        ImpactLoad("impact_energy", "", impact.energy, limits.impact_energy, energy, max(energy, 1e-12) ** -0.5),
+        worst_joint("velocity_jump", robot, jump, limits.velocity_jump),
+        worst_joint("velocity", robot, after, robot.limits.velocity),
+    )
+    if not np.isfinite(limits.sensor_torque).all():
+        return loads
+    worst_end = dataclasses.replace(impact, velocity_after=impact.velocity_before + jump)
+    load = hit_load(worst_end, robot, limits.sensor_torque)
+    trip, slower = load.trips[0], allowed_speed(worst_end, robot, load, limits.sensor_torque)
+    return (*loads, ImpactLoad(trip.name, trip.where, trip.value, trip.limit, trip.share, slower / impact.normal_speed))
+
+
 def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits | None = None) -> None:
     """Refuse an impact that exceeds a limit, with each joint at the worst end of its interval.
 
@@ -148,34 +195,27 @@ def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits
         limits: Of the arm; those of its profile when None.
 
     Raises:
-        InvalidInputError: Energy, jump or velocity after is over its limit; the message names the
-            impact speed that keeps the limit.
+        InvalidInputError: Energy, jump or velocity after is over its limit, or a reflex of the arm trips; the message
+            names the impact speed that keeps the limit.
     """
     limits = SafetyLimits.of(robot) if limits is None else limits
     label = f"arms[{impact.arm}].impact_velocity" if impact.arm else "impact_velocity"
     speed = impact.normal_speed
-    if not impact.energy <= limits.impact_energy:
-        allowed = float(np.sqrt(2.0 * limits.impact_energy / impact.effective_mass))
+    energy, *joints = impact_loads(impact, robot, limits)
+    if not energy.share <= 1.0:
         raise InvalidInputError(
             label,
-            f"{speed:.3g} m/s, an impact of {impact.energy:.3g} J with {impact.effective_mass:.3g} kg",
-            f"at most {limits.impact_energy:.3g} J (safety.impact_energy), that is {allowed:.3g} m/s",
+            f"{speed:.3g} m/s, an impact of {energy.value:.3g} J with {impact.effective_mass:.3g} kg",
+            f"at most {energy.limit:.3g} J (safety.impact_energy), that is {speed * energy.headroom:.3g} m/s",
         )
-    # Jump and velocities are proportional to the speed, so the share over a limit gives the speed that keeps it.
-    jump, after = (_farther(each, impact.half_width) for each in (impact.jump, impact.velocity_after))
-    checks = (
-        ("velocity_jump", "jump", jump, limits.velocity_jump),
-        ("velocity", "be thrown to", after, robot.limits.velocity),
-    )
-    for name, verb, values, bound in checks:
-        share = np.abs(values) / bound
-        worst = int(np.argmax(share))
-        if not share[worst] <= 1.0:
-            does = f"{robot.joint_names[worst]} would {verb} {values[worst]:+.3g} rad/s"
-            what = "its velocity limit" if name == "velocity" else f"safety.{name}"
-            expected = f"at most {bound[worst]:.3g} rad/s ({what}), that is {speed / share[worst]:.3g} m/s"
+    words = ("jump", "safety.velocity_jump"), ("be thrown to", "its velocity limit")
+    for load, (verb, what) in zip(joints[:2], words, strict=True):
+        if not load.share <= 1.0:
+            does = f"{load.where} would {verb} {load.value:+.3g} rad/s"
+            expected = f"at most {load.limit:.3g} rad/s ({what}), that is {speed * load.headroom:.3g} m/s"
             raise InvalidInputError(label, f"{speed:.3g} m/s, where {does}", expected)
     if np.isfinite(limits.sensor_torque).all():
+        jump = _farther(impact.jump, impact.half_width)
         worst_end = dataclasses.replace(impact, velocity_after=impact.velocity_before + jump)
         check_reflexes(worst_end, robot, limits.sensor_torque)
 

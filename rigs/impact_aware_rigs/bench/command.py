@@ -20,6 +20,7 @@ BENCHMARKS = (
     "estimation",
     "franka",
     "franka_faults",
+    "plan",
     "predict",
     "recordings",
     "service",

@@ -1,0 +1,114 @@
+"""How fast an arm may hit over a table: at every point and in every direction the best of its postures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.contact.shape import shortest_turn
+from impact_aware.errors import InvalidInputError
+from impact_aware.markers import style as look
+from impact_aware.markers.marker import Color, Marker, Sheet
+from impact_aware.planning.candidates import NULL_ANGLES
+from impact_aware.planning.capability import Capability, capability
+from impact_aware.reference.rotation import rotation_from_quaternion
+from impact_aware.robot import RobotModel
+from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.task import Task, base_placement
+from impact_aware.task.hit import hit_of
+from impact_aware.task.make_field import usual_posture
+
+EVERY = 3
+"""Angles of the redundant joint that the map skips to, of those that a plan tries."""
+
+
+BASE, REACH = 0.2, 0.9
+"""Nearest and farthest point from the base, horizontally, m: outside the base, and beyond the shipped arms' reach."""
+
+
+COLOURS: dict[str, Color] = {
+    "impact_energy": look.BEFORE, "velocity_before": look.PREDICTED, "velocity": look.ESTIMATED,
+    "velocity_jump": look.IMPULSE, "tool_speed": look.CONTACT,
+}  # fmt: skip
+"""Colour of each limit that a hit reaches; a reflex of the arm has that of the reference."""
+
+SHOWN = 0.045
+"""Time for which a line has the way of the tool, s."""
+
+
+class MapPoint(NamedTuple):
+    """One point and direction of the map, task frame.
+
+    Attributes:
+        position: (3,) Of the tool, m.
+        direction: (3,) Of the hit, horizontal unit vector.
+        best: Of the arm's postures there.
+    """
+
+    position: Array
+    direction: Array
+    best: Capability
+
+
+def arm_map(
+    task: Task, robot: RobotModel, index: int = 0, *, spacing: float = 0.1, directions: int = 8
+) -> list[MapPoint]:
+    """The largest safe speeds of one arm with the object and tool of a task; points out of reach are left out.
+
+    The tool is turned from the task's orientation with the direction. Links that touch something are not looked at.
+
+    Args:
+        task: Its object, tool, height of the hit and base.
+        robot: The arm.
+        index: Which arm of the task.
+        spacing: Between points, m.
+        directions: Horizontal ones, evenly spaced.
+    """
+    arm = task.arms[index]
+    hit, base = hit_of(task.object, arm), base_placement(arm)
+    pattern = hit.normal * (1.0, 1.0, 0.0) / np.linalg.norm(hit.normal[:2])
+    upright = rotation_from_quaternion(arm.orientation)
+    reach = np.arange(-round(REACH / spacing), round(REACH / spacing) + 1) * spacing
+    found = []
+    for side in np.linspace(0.0, 2.0 * np.pi, directions, endpoint=False):
+        direction = np.array([np.cos(side), np.sin(side), 0.0])
+        turned = shortest_turn(pattern, -direction) @ upright
+        seeds = [usual_posture(arm, robot)]
+        for x in reach:
+            for y in reach[(np.hypot(x, reach) <= REACH) & (np.hypot(x, reach) >= BASE)]:
+                position = np.array([*(base.translation[:2] + (x, y)), hit.point[2]])
+                place = base.actInv(pin.SE3(turned, position))
+                best = _best(robot, place, -base.rotation.T @ direction, task.object.mass, arm.null_space_joint, seeds)
+                if best is not None:
+                    found.append(MapPoint(position, direction, best))
+    return found
+
+
+def _best(
+    robot: RobotModel, place: pin.SE3, normal: Array, mass: float, joint: int, seeds: list[Array]
+) -> Capability | None:
+    """The fastest of the postures with the tool at a place, base frame; keeps one for the next point in `seeds`."""
+    able = []
+    for angle in NULL_ANGLES[::EVERY].tolist() if joint >= 0 else [0.0]:
+        try:
+            fixed = {joint: angle} if joint >= 0 else None
+            q = solve_inverse_kinematics(robot, place, seeds[0], fixed=fixed, restarts=0)
+        except InvalidInputError:
+            continue
+        seeds[0] = q
+        able.append(capability(robot, q, normal, mass))
+    return max(able, key=lambda each: each.speed, default=None)
+
+
+def map_markers(sheet: Sheet, points: Sequence[MapPoint]) -> list[Marker]:
+    """One marker per limit: a line per point and direction, as long as the tool's way in `SHOWN` at the safe speed."""
+    markers = []
+    for number, limit in enumerate(dict.fromkeys(point.best.limit for point in points)):
+        own = [point for point in points if point.best.limit == limit]
+        lines = [[p.position, p.position + SHOWN * p.best.speed * p.direction] for p in own]
+        markers.append(sheet.lines(limit, number, lines, 0.006, COLOURS.get(limit, look.REFERENCE)))
+    return markers

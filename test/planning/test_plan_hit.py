@@ -1,0 +1,186 @@
+"""A planned hit: what the impact law and the simulator make of it, what limits it, and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import yaml
+
+import impact_aware as ia
+from impact_aware.control.safety.impact_check import check_field
+from impact_aware.experiments.episode_settings import EpisodeSettings
+from impact_aware.planning.candidates import passed_on
+from impact_aware.planning.outcome import Worlds, results, speed_for_slide
+from impact_aware.robot.profile import load_profile
+from impact_aware.simulation.joint_elasticity import STIFFNESS
+from impact_aware.task.arms import robots_of_task
+from impact_aware.task.grasp import IMPACT_TIME, predict_grasp, predict_grasp_impact
+from impact_aware.task.hit import aimed, hit_of
+from impact_aware.task.task_file import parse_task, task_yaml
+
+SURE = ia.HitUncertainty(
+    mass=0.0, friction=0.0, inertia=0.0, point=0.0, normal=0.0, law=0.0, grasp_law=0.0, carry_spread=0.0
+)
+
+
+def scene(name="hit_and_push_palm", yaw=0.0, shift=(0.0, 0.0, 0.0), **of_object):
+    """A task whose object has three different edges, is turned, m and rad."""
+    task = ia.load_task(name)
+    place = tuple(np.add(task.object.position, shift).tolist())
+    thing = dataclasses.replace(task.object, position=place, orientation_rpy=(0.0, 0.0, yaw), **of_object)
+    return dataclasses.replace(task, object=thing)
+
+
+def robot_with(**safety):
+    """A Panda with other limits."""
+    profile = load_profile("panda")
+    return ia.RobotModel.from_profile(dataclasses.replace(profile, safety={**profile.safety, **safety}))
+
+
+def velocity_after(plan, robots):
+    """Velocity (3,) of the object by the law of the product's own prediction, m/s."""
+    task = plan.task
+    field = ia.make_field(task, robots)
+    bases = [ia.base_placement(arm) for arm in task.arms]
+    hits = check_field(field, robots, bases=bases, postures=plan.postures, task=task)
+    found = predict_grasp_impact(task, robots, field, [hit.posture for hit in hits], [h.velocity_before for h in hits])
+    return found.velocity_after[task.object.name][:3]
+
+
+@pytest.mark.parametrize("yaw", [0.25, -0.2])
+def test_the_hit_leaves_the_object_with_the_wanted_velocity(yaw):
+    task, wanted = scene(yaw=yaw, shift=(0.02, 0.03, 0.0)), np.array([0.09, -0.31, 0.0])
+    plan = ia.plan_hit(task, ia.WantedResult(velocity=tuple(wanted)), SURE)
+    assert not plan.reason and plan.probability == 1.0
+    after = velocity_after(plan, robots_of_task(task))
+    # The inversion leaves 0.2 % at most, the choice of the speed one step of 0.5 %.
+    np.testing.assert_allclose(after[:2], wanted[:2], atol=0.01 * np.linalg.norm(wanted))
+    np.testing.assert_allclose(plan.result, wanted[:2], atol=0.01 * np.linalg.norm(wanted))
+    assert plan.task.fields.release and len(plan.alternatives) == 3
+    assert parse_task(yaml.safe_load(task_yaml(plan.task))) == plan.task
+
+
+@pytest.mark.parametrize(("name", "slide"), [("hit_and_push_palm", (0.015, -0.05)), ("hit_and_push", (-0.004, -0.04))])
+def test_the_object_slides_as_planned_on_flexible_joints(name, slide):
+    task = scene(name, yaw=0.1, mass=1.7, friction_table=0.25, half_extents=(0.09, 0.06, 0.1))
+    plan = ia.plan_hit(task, ia.WantedResult(slide=slide))
+    run = ia.run_episode(plan.task, EpisodeSettings(joint_stiffness=STIFFNESS, duration=5.0, settle_time=0.1), 3)
+    slid = (run.object_position[-1] - run.object_position[0])[:2]
+    assert not plan.reason and run.safe_reason is None
+    assert (np.abs(slid - plan.result) <= plan.half_width).all(), (slid, plan.result, plan.half_width)
+    # The tool stopped where it hit, and did not follow.
+    assert np.linalg.norm(run.tool_position[-1, 0] - run.field.arms[0].impact_position) < 0.04
+
+
+def test_a_grasp_is_aimed_at_the_mean_of_either_palm_being_first():
+    task = scene("dual_arm_grab", yaw=0.05)
+    wanted = (0.0, 0.03, 0.1)
+    plan = ia.plan_hit(task, ia.WantedResult(velocity=wanted), SURE)
+    left, right = plan.velocities
+    assert not plan.reason and left[1] < 0.0 < right[1] and not plan.task.fields.release
+    robots = robots_of_task(task)
+    weighing, q = IMPACT_TIME * task.arms[0].pad_time_constant, np.concatenate(plan.postures)
+    after = predict_grasp(plan.task, robots, ia.make_field(plan.task, robots), q, weighing=weighing)
+    # The object is at its place in every world here: what is left is the turn of its faces, of a twentieth of a radian.
+    np.testing.assert_allclose(after, wanted, atol=0.01)
+    assert plan.loads[0].where.split()[0] in ("left", "right")
+
+
+def test_a_slide_is_the_way_that_friction_leaves():
+    known = ia.HitUncertainty(carry_time=0.02, carry_spread=0.0)
+    speed = speed_for_slide(0.3, 0.25, 0.02)
+    assert speed * 0.02 + speed**2 / (2.0 * 0.25 * 9.81) == pytest.approx(0.3)
+    task = scene(friction_table=0.25)
+    way = results(task, "slide", speed * np.array([[0.6, -0.8, 0.0]]), Worlds.stated(known, np.zeros((1, 2))))
+    np.testing.assert_allclose(way, [[0.18, -0.24]], atol=1e-12)
+
+
+def test_uncertainty_widens_the_interval_and_lowers_the_probability():
+    task, wanted = scene(), ia.WantedResult(slide=(0.0, -0.03))
+    exact, usual, rough = (
+        ia.plan_hit(task, wanted, known)
+        for known in (SURE, dataclasses.replace(SURE, friction=0.05), dataclasses.replace(SURE, friction=0.2))
+    )
+    assert exact.probability == 1.0 and (exact.half_width < 1e-9).all()
+    # Two standard deviations of a coefficient off by 5 % are a way off by a tenth, less the part without friction.
+    assert 0.06 < np.linalg.norm(usual.half_width) / 0.03 < 0.16
+    assert exact.probability >= usual.probability > rough.probability
+    pads = ia.plan_hit(task, wanted, dataclasses.replace(SURE, material="any"))
+    assert np.linalg.norm(pads.half_width) > 0.01 * 0.03
+
+
+@pytest.mark.parametrize("limit", [{"impact_energy": 0.2}, {"velocity_jump": 0.15}, {"tool_speed": 0.4}])
+def test_a_hit_beyond_a_limit_is_refused_with_the_nearest_one(limit):
+    (name,), robots = limit, [robot_with(**limit)]
+    plan = ia.plan_hit(scene(), ia.WantedResult(velocity=(0.0, -0.45, 0.0)), robots=robots)
+    assert name in plan.reason
+    # The nearest one uses nearly all of the limit, and is a plan of its own.
+    assert plan.loads[0].name == name and 0.85 < plan.loads[0].share <= 1.0
+    assert 0.05 < np.linalg.norm(plan.result) < 0.44 and plan.wanted.velocity[1] > -0.44
+
+
+@pytest.mark.parametrize("weak", [0, 1])
+def test_each_of_two_arms_keeps_its_own_limits(weak):
+    robots = [robot_with(), robot_with()]
+    robots[weak] = robot_with(impact_energy=0.05)
+    with pytest.raises(ia.InvalidInputError, match=f"impact_energy of {('left', 'right')[weak]}"):
+        ia.plan_hit(scene("dual_arm_grab"), ia.WantedResult(velocity=(0.0, 0.0, 0.08)), robots=robots)
+
+
+def test_a_goal_alone_leaves_the_speed_free():
+    robots = [robot_with(tool_speed=0.3)]
+    plan = ia.plan_hit(scene(), ia.WantedResult(goal=(0.47, -0.45, 0.30)), robots=robots)
+    assert not plan.reason and np.linalg.norm(plan.velocities[0]) <= 0.3 and plan.task.goal == (0.47, -0.45, 0.30)
+    assert not plan.task.fields.release
+
+
+def test_a_direction_that_friction_passes_on_in_no_way_is_turned_to_the_nearest():
+    task = scene("hit_and_push", friction_tool=0.3)
+    plan = ia.plan_hit(task, ia.WantedResult(slide=(0.02, -0.03)))
+    angle = np.arctan2(plan.wanted.slide[0], -plan.wanted.slide[1])
+    assert "friction" in plan.reason and 0.0 < angle <= np.arctan(0.3) + 1e-9
+    assert np.linalg.norm(plan.wanted.slide) == pytest.approx(np.hypot(0.02, 0.03), rel=1e-6)
+    nearest = passed_on(task, np.array([0.3, -0.4, 0.0]))[0]
+    assert np.arctan2(nearest[0], -nearest[1]) == pytest.approx(0.95 * np.arctan(0.3))
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.4, -0.3])
+def test_an_aimed_hit_has_its_velocity_through_the_centre(yaw):
+    task, velocity = scene(yaw=yaw), np.array([0.12, -0.4, 0.0])
+    hit = hit_of(task.object, aimed(task.object, task.arms[0], velocity))
+    np.testing.assert_allclose(hit.velocity, velocity, atol=1e-9)
+    away = hit.point - task.object.position
+    np.testing.assert_allclose(np.cross(away, velocity)[2], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "words"),
+    [
+        ("dual_arm_grab", {"slide": (0.0, 0.1)}, "result.slide"),
+        ("hit_and_push_palm", {"velocity": (0.0, -0.2, 0.1)}, "one arm lifts nothing"),
+        ("hit_and_push_palm", {"goal": (0.45, -0.1, 0.3)}, "result"),
+    ],
+)
+def test_a_result_that_no_hit_of_the_task_has_is_refused(name, result, words):
+    with pytest.raises(ia.InvalidInputError, match=words):
+        ia.plan_hit(scene(name), ia.WantedResult(**result))
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ({}, "one of velocity, slide and goal"),
+        ({"slide": (0.1, 0.0), "goal": (0.4, 0.0, 0.1)}, "one of velocity"),
+        ({"slide": (0.0, 0.0)}, "result.slide"),
+        ({"velocity": (0.0, 7.0, 0.0)}, "velocity"),
+        ({"slide": (0.1, 0.0), "tolerance": 0.0}, "tolerance"),
+    ],
+)
+def test_a_result_that_is_none_is_refused_by_its_entry(result, words):
+    with pytest.raises(ia.InvalidInputError, match=words):
+        ia.WantedResult(**result)
+
+
+def test_an_object_out_of_reach_is_refused():
+    with pytest.raises(ia.InvalidInputError, match="within reach"):
+        ia.plan_hit(scene(shift=(1.5, 0.0, 0.0)), ia.WantedResult(velocity=(0.0, -0.3, 0.0)))
