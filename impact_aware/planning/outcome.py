@@ -70,7 +70,6 @@ class HitUncertainty(Options):
     )  # fmt: skip
     carry_spread: float = described(0.005, "of that time", within=Range(0.0, 1.0, "s"), flag="--carry-std")
     material: str = shared(Pads, "material", RIGID)
-    pad_stiffness_ratio: float = shared(Pads, "stiffness_ratio", Pads.stiffness_ratio)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +153,7 @@ class HitState:
         after = np.array([self.predicted(known, worlds, row).velocity_after[name][:3] for row in rows])
         speed = max(float(np.linalg.norm(own.impact_velocity)) for own in self.field.arms)
         after += worlds.law * speed * (known.grasp_law if self.task.lifts else known.law)
-        pads = Pads(material=known.material, stiffness_ratio=known.pad_stiffness_ratio)
+        pads = Pads(material=known.material)
         if pads.laws:
             contacts, arms, objects, _ = self._scene(known, worlds, 0)
             law = self.predicted(known, worlds)
