@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import yaml
 
-from impact_aware.cli.options import chosen
+from impact_aware.cli.options import chosen, refuse_given
 from impact_aware.cli.output import plain, row, show, show_notes
 from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     task = task if args.object is None else task.with_object(args.object)
     out = args.out or Path("results") / f"plan-{task.name}"
     if args.map:
+        refuse_given(args, ("velocity", "slide", "goal"), "a plan: --map has no result")
         return _map(args, task, out)
     plan = plan_hit(task, WantedResult(**chosen(args, WantedResult)), HitUncertainty(**chosen(args, HitUncertainty)))
     summary = summary_of(plan) | {"task_file": str(out / "task.yaml"), "figure": str(out / "plan.png")}

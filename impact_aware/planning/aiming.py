@@ -17,7 +17,7 @@ from impact_aware.control.safety.impact_check import ImpactLoad, check_field, ex
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.material import RIGID
 from impact_aware.impact.palm import summed_contact
-from impact_aware.planning.candidates import Candidate
+from impact_aware.planning.candidates import CLOSING, Candidate
 from impact_aware.planning.capability import approach_loads
 from impact_aware.planning.outcome import HitState, HitUncertainty, Worlds
 from impact_aware.robot import RobotModel
@@ -29,14 +29,14 @@ from impact_aware.task.make_field import joint_velocity_of_tool, posture_with_to
 STEPS, CLOSE = 10, 2e-3
 """Steps of the inversion at most, and the share of the wanted velocity that may be left."""
 
+SAME = 0.9
+"""Least cosine between a palm's way into its face and the normal that it meets: a tool fast along it meets another."""
+
 APPROACH, ROOM = 0.2, 0.08
 """Least way from the start to the hit, and least way at full speed after the start's ramp, m."""
 
 SHORTER = (1.0, 0.8, 0.6)
 """Factors on that way, tried until the arm reaches the start without touching anything."""
-
-FRICTION = "friction"
-"""Load of a hit that does not grow with its speed: 1 where the tool slips."""
 
 
 def aim(candidate: Candidate, robots: Sequence[RobotModel], velocity: Array, known: HitUncertainty) -> HitState:
@@ -45,15 +45,20 @@ def aim(candidate: Candidate, robots: Sequence[RobotModel], velocity: Array, kno
     Two palms never touch at the same moment: for them it is the mean of either one being first.
 
     Raises:
-        InvalidInputError: The arm does not reach start, hit or goal, or friction passes the velocity on in no way.
+        InvalidInputError: The arm does not reach start, hit or goal, friction passes the velocity on in no way, or
+            palms would leave their faces.
     """
     task = candidate.task
     thing, single = task.object, len(robots) == 1
     gain = 1.0 + thing.mass / candidate.effective_mass
-    common = gain * velocity
+    common, faces = gain * velocity, candidate.closing / max(float(np.linalg.norm(candidate.closing[0])), 1e-12)
     for _ in range(STEPS):
         tools = zip(task.arms, candidate.closing + common, strict=True)
         task = replace(task, arms=tuple(aimed(thing, arm, tool, centred=single) for arm, tool in tools))
+        normals = (hit_of(thing, arm).normal for arm in task.arms)
+        if not single and any(own @ normal > -SAME for own, normal in zip(faces, normals, strict=True)):
+            expected = f"one with which palms that close in at {CLOSING[-1]} m/s stay on their faces"
+            raise InvalidInputError("velocity after the hit", np.round(velocity, 3).tolist(), expected)
         state = hit_state(started(task, robots, SHORTER[-1]), robots)
         error = velocity - state.velocities(replace(known, material=RIGID), stated(state, known)).mean(axis=0)
         if single:
@@ -86,14 +91,17 @@ def hit_state(task: Task, robots: Sequence[RobotModel]) -> HitState:
 
 
 def started(task: Task, robots: Sequence[RobotModel], share: float) -> Task:
-    """The task with starts a share of the usual way before its hits, from where all tools take as long to arrive."""
+    """The task with starts a share of the usual way before its hits, from where all tools take as long to arrive.
+
+    Each way is straight along the hit's velocity: from elsewhere the field leads past the point that shall be hit.
+    """
     hits = [hit_of(task.object, arm) for arm in task.arms]
     speeds = [float(np.linalg.norm(hit.velocity)) for hit in hits]
-    time = share * max(max(APPROACH / speed, 0.5 * task.fields.start_ramp + ROOM / speed) for speed in speeds)
+    ramp = 0.5 * task.fields.start_ramp
+    time = max(max(share * APPROACH / speed, ramp + share * ROOM / speed) for speed in speeds)
     arms = []
-    for arm, robot, hit, speed in zip(task.arms, robots, hits, speeds, strict=True):
-        along = hit.velocity / speed - hit.normal
-        start = hit.point + robot.tool_radius * hit.normal - time * speed * along / np.linalg.norm(along)
+    for arm, robot, hit in zip(task.arms, robots, hits, strict=True):
+        start = hit.point + robot.tool_radius * hit.normal - time * hit.velocity
         arms.append(replace(arm, starts=(tuple(start.tolist()),)))
     return replace(task, arms=tuple(arms))
 
@@ -120,7 +128,7 @@ def approached(state: HitState) -> HitState:
 
 
 def loads_of(state: HitState, known: HitUncertainty) -> tuple[ImpactLoad, ...]:
-    """Limits of the hit by falling share, `where` after the arm's name; friction used by the tool is one of them."""
+    """Limits of the hit by falling share, `where` after the arm's name; one is friction, 1 where the tool slips."""
     found: list[ImpactLoad] = []
     nominal, friction = state.predicted(known, stated(state, known)), state.task.object.friction_tool
     for index, (arm, robot, q) in enumerate(zip(state.task.arms, state.robots, state.q, strict=True)):
@@ -131,7 +139,7 @@ def loads_of(state: HitState, known: HitUncertainty) -> tuple[ImpactLoad, ...]:
         ratio = float(np.linalg.norm(tool.impulse - pressing * tool.normal)) / max(pressing, 1e-9)
         own = [*impact_loads(impact, robot, limits), *approach_loads(impact, robot, limits)]
         if friction > 0.0:
-            own.append(ImpactLoad(FRICTION, "tool", ratio, friction, min(ratio / friction, 1.0), np.inf))
+            own.append(ImpactLoad("friction", "tool", ratio, friction, min(ratio / friction, 1.0), np.inf))
         named = f"{arm.name} " if arm.name else ""
         found += [replace(load, where=f"{named}{load.where}".strip()) for load in own]
     return tuple(sorted(found, key=lambda load: -load.share))

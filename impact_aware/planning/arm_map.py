@@ -25,7 +25,6 @@ from impact_aware.task.make_field import usual_posture
 EVERY = 3
 """Angles of the redundant joint that the map skips to, of those that a plan tries."""
 
-
 BASE, REACH = 0.2, 0.9
 """Nearest and farthest point from the base, horizontally, m: outside the base, and beyond the shipped arms' reach."""
 
@@ -54,21 +53,18 @@ class MapPoint(NamedTuple):
     best: Capability
 
 
-def arm_map(
-    task: Task, robot: RobotModel, index: int = 0, *, spacing: float = 0.1, directions: int = 8
-) -> list[MapPoint]:
-    """The largest safe speeds of one arm with the object and tool of a task; points out of reach are left out.
+def arm_map(task: Task, robot: RobotModel, *, spacing: float, directions: int) -> list[MapPoint]:
+    """The largest safe speeds of a task's first arm with its object and tool; points out of reach are left out.
 
     The tool is turned from the task's orientation with the direction. Links that touch something are not looked at.
 
     Args:
         task: Its object, tool, height of the hit and base.
         robot: The arm.
-        index: Which arm of the task.
         spacing: Between points, m.
         directions: Horizontal ones, evenly spaced.
     """
-    arm = task.arms[index]
+    arm = task.arms[0]
     hit, base = hit_of(task.object, arm), base_placement(arm)
     pattern = hit.normal * (1.0, 1.0, 0.0) / np.linalg.norm(hit.normal[:2])
     upright = rotation_from_quaternion(arm.orientation)

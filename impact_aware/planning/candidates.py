@@ -32,6 +32,9 @@ TURNS = (0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi)
 NULL_ANGLES = np.linspace(-1.2, 1.2, 13)
 """Angles of the redundant joint from that of the task, rad."""
 
+HELD = 0.85
+"""Largest of these angles with two arms, rad: farther out both swing about a light object until they lose it."""
+
 CLOSING = (0.3, 0.35, 0.4)
 """Speeds with which two palms close in on the object, m/s: slower ones let a light object slip."""
 
@@ -91,7 +94,7 @@ def candidates(task: Task, robots: Sequence[RobotModel], velocity: Array) -> lis
     """
     found = list(_pushes(task, robots[0], velocity) if len(robots) == 1 else _grasps(task, robots, velocity))
     if not found:
-        expected = "one within reach of the arm and its joint limits"
+        expected = "one where start, hit and goal are within reach of the arm and its joint limits"
         raise InvalidInputError("object.position", np.round(task.object.position, 3).tolist(), expected)
     found.sort(key=lambda candidate: (max(candidate.load, 1.0), candidate.jump))
     rank: Counter[tuple[float, ...]] = Counter()
@@ -177,7 +180,8 @@ def _postures(arm: ArmTask, robot: RobotModel, task: Task) -> Iterator[tuple[Arm
     place, travel = tool_placement(arm, tool), np.subtract(task.destination, task.object.position)
     others = tool_placement(arm, tool + REACHED * hit.normal, start=True), tool_placement(arm, tool + travel)
     joint, seed = arm.null_space_joint, usual_posture(arm, robot)
-    for angle in (arm.null_space_position + NULL_ANGLES if joint >= 0 else np.zeros(1)).tolist():
+    angles = NULL_ANGLES[np.abs(NULL_ANGLES) <= (HELD if task.lifts else np.inf)]
+    for angle in (arm.null_space_position + angles if joint >= 0 else np.zeros(1)).tolist():
         fixed = {joint: angle} if joint >= 0 else None
         try:
             q = solve_inverse_kinematics(robot, place, seed, fixed=fixed, restarts=1)

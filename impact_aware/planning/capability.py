@@ -30,9 +30,7 @@ class Capability(NamedTuple):
     jump: float
 
 
-def capability(
-    robot: RobotModel, q: Array, normal: Array, object_mass: float, limits: SafetyLimits | None = None
-) -> Capability:
+def capability(robot: RobotModel, q: Array, normal: Array, object_mass: float) -> Capability:
     """The fastest hit against a normal, central and without friction, by a tool that does not turn.
 
     With j = n' J and the reduced mass m_r = 1 / (j M^-1 j' + 1 / m), a hit at v jumps the joints by M^-1 j' m_r v: all
@@ -43,10 +41,8 @@ def capability(
         q: (n,) Posture, rad.
         normal: (3,) Unit vector from the object into the robot, base frame: the tool moves against it.
         object_mass: kg.
-        limits: Of the arm; those of its profile when None.
     """
-    limits = SafetyLimits.of(robot) if limits is None else limits
-    jacobian, inertia = robot.frame_jacobian(q), robot.mass_matrix(q)
+    limits, jacobian, inertia = SafetyLimits.of(robot), robot.frame_jacobian(q), robot.mass_matrix(q)
     row = normal @ jacobian[:3]
     answer = np.linalg.solve(inertia, row)
     mobility = float(row @ answer)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from impact_aware.arrays import Array
@@ -25,22 +24,26 @@ LOADS = 7
 
 def plan_figure(plan: HitPlan) -> Figure:
     """The hit from above, with start, contact, velocity and result, and the share of each limit that it uses."""
-    figure, (view, bars) = _figure(11.0, 5.0)
+    figure = Figure(figsize=(11.0, 5.0), layout="constrained")
+    view, bars = figure.subplots(1, 2)
     thing = plan.task.object
     _outline(view, thing.standing, look.BEFORE, "object")
     end = PlacedShape(thing.solid, np.array(plan.task.goal), thing.rotation)
     _outline(view, end, look.REFERENCE, "goal" if plan.wanted.goal is not None or plan.task.lifts else "where it stops")
     for arm, point, velocity in zip(plan.task.arms, plan.points, plan.velocities, strict=True):
         base = base_placement(arm).translation
-        view.plot(*base[:2], "s", color=look.TEXT, label=f"base {arm.name}".strip())
-        view.plot(*np.array(arm.starts[0])[:2], "o", color=look.NORMAL, label=f"start {arm.name}".strip())
+        first = arm is plan.task.arms[0]
+        view.plot(*base[:2], "s", color=look.TEXT, label="base" if first else None)
+        view.plot(*np.array(arm.starts[0])[:2], "o", color=look.NORMAL, label="start of the tool" if first else None)
+        view.annotate(arm.name, base[:2], textcoords="offset points", xytext=(8, -4), color=look.TEXT)
         tip, tail = ((each[0], each[1]) for each in (point, point - LENGTH * velocity))
         view.annotate("", tip, tail, arrowprops={"color": look.PREDICTED, "width": 2.0, "headwidth": 8.0})
         speed = f"{np.linalg.norm(velocity):.2f} m/s"
         view.annotate(speed, tail, textcoords="offset points", xytext=(6, 4), color=look.PREDICTED)
     view.set(xlabel="x (m)", ylabel="y (m)", title=f"{plan.task.name}: probability {plan.probability:.2f}")
+    view.margins(0.15)
     view.set_aspect("equal", adjustable="datalim")
-    view.legend(loc="best", fontsize="small")
+    view.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, fontsize="small", frameon=False)
     loads = plan.loads[:LOADS][::-1]
     shares = [100.0 * load.share for load in loads]
     bars.barh([f"{load.name.replace('_', ' ')}\n{load.where}".strip() for load in loads], shares, color=look.BEFORE)
@@ -51,36 +54,32 @@ def plan_figure(plan: HitPlan) -> Figure:
 
 def map_figure(points: Sequence[MapPoint], title: str) -> Figure:
     """Largest safe speeds as lines, coloured by what limits them, and the effective mass in the fastest direction."""
-    figure, (speeds, masses) = _figure(12.0, 5.6)
+    figure = Figure(figsize=(12.0, 6.0), layout="constrained")
+    speeds, masses = figure.subplots(1, 2)
     for limit in dict.fromkeys(point.best.limit for point in points):
         own = [point for point in points if point.best.limit == limit]
         ends = np.array([[p.position[:2], (p.position + SHOWN * p.best.speed * p.direction)[:2]] for p in own])
         colour = COLOURS.get(limit, look.REFERENCE)
         speeds.plot(*np.moveaxis(ends, 2, 0).transpose(0, 2, 1), color=colour, linewidth=1.2)
+        speeds.plot(*ends[:, 0].T, ".", color=colour, markersize=3.0)
         speeds.plot([], [], color=colour, label=limit.replace("_", " "))
     fastest: dict[bytes, MapPoint] = {}
     for point in sorted(points, key=lambda each: each.best.speed):
         fastest[point.position.tobytes()] = point
     places = np.array([point.position[:2] for point in fastest.values()])
     kilograms = [point.best.effective_mass for point in fastest.values()]
-    shown = masses.scatter(places[:, 0], places[:, 1], c=kilograms, s=60, marker="s")
-    figure.colorbar(shown, ax=masses, label="effective mass (kg)")
+    most = float(np.percentile(kilograms, 95.0))  # a few stretched postures are far heavier than all others
+    shown = masses.scatter(*places.T, c=kilograms, s=60, marker="s", vmax=most)
+    figure.colorbar(shown, ax=masses, label="effective mass (kg)", extend="max")
     largest = max(point.best.speed for point in points)
     for axes, words in (
-        (speeds, f"{title}: way in {SHOWN:g} s at the largest safe speed, {largest:.2f} m/s at most"),
+        (speeds, f"{title}: way in {SHOWN:g} s from each dot at the largest safe speed\n{largest:.2f} m/s at most"),
         (masses, "effective mass in the fastest direction"),
     ):
         axes.set(xlabel="x (m)", ylabel="y (m)", title=words)
         axes.set_aspect("equal")
-    speeds.legend(loc="upper right", fontsize="small", title="limit")
+    speeds.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=5, fontsize="small", frameon=False)
     return figure
-
-
-def _figure(width: float, height: float) -> tuple[Figure, tuple[Axes, Axes]]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    return figure, (left, right)
 
 
 def _outline(axes: Axes, body: PlacedShape, colour: tuple[float, ...], name: str) -> None:

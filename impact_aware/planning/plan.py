@@ -36,11 +36,11 @@ FEW, MANY = 40, 160
 AS_PROBABLE = 0.03
 """Probabilities that differ by less are equal: half of that is the standard error of `FEW` worlds near certainty."""
 
-TRIED, ATTEMPTS = 40, 8
-"""Candidates that are tried at most for one result, and results that are tried for one that is infeasible."""
+TRIED, ATTEMPTS = 40, 9
+"""Candidates that are tried at most for one result, and attempts, the wanted one among them, at a feasible result."""
 
 SMALLER, KEPT = 0.8, 0.98
-"""What is tried of a result that is infeasible, and of the speed that a limit allows."""
+"""What is tried of an infeasible result, to the power of the attempt, and of the speed that a limit allows."""
 
 PUSH_SHARE = 0.5
 """Speed after a hit over the speed with which the field leads from there to the goal: its mean on the way."""
@@ -104,24 +104,25 @@ def plan_hit(
     known, robots = uncertainty or HitUncertainty(), robots_of_task(task) if robots is None else list(robots)
     velocity, reason = wanted_velocity(task, wanted, known), ""
     refused: InvalidInputError | None = None
+    free = wanted.goal is not None and wanted.velocity is None  # a goal alone leaves the speed free
     directions = [velocity] if task.lifts else passed_on(task, velocity)
     if not np.array_equal(directions[0], velocity):
         there, near = (float(np.degrees(np.arctan2(each[1], each[0]))) for each in (velocity, directions[0]))
         reason = f"friction of the tool passes on no push along {there:.1f} deg, but one along {near:.1f} deg"
         wanted = _nearest(task, wanted, directions[0], known)
-    for _ in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS):
         try:
             plans = _plans(task, wanted, known, robots)
             return replace(plans[0], reason=reason, alternatives=tuple(plans[1:]))
         except OverLimitError as error:
             refused, directions = refused or error, []
-            if wanted.goal is None or wanted.velocity is not None:  # a goal alone leaves the speed free
+            if not free:
                 reason = reason or str(error)
             slower = error.slower * wanted_velocity(task, wanted, known)
             wanted = replace(wanted, velocity=_three(slower)) if wanted.goal else _nearest(task, wanted, slower, known)
         except InvalidInputError as error:
             refused, reason, directions = refused or error, reason or str(error), directions[1:]
-            velocity = directions[0] if directions else SMALLER * wanted_velocity(task, wanted, known)
+            velocity = directions[0] if directions else SMALLER**attempt * wanted_velocity(task, wanted, known)
             alone = replace(wanted, velocity=None) if wanted.goal else wanted
             wanted = _nearest(task, alone, velocity, known)
     assert refused is not None
@@ -146,9 +147,12 @@ def wanted_velocity(task: Task, wanted: WantedResult, known: HitUncertainty) -> 
     """Velocity (3,) of the object just after the hit from which a result follows, m/s.
 
     Raises:
-        InvalidInputError: A result that the task's arms can't have: a slide of what they lift, or a push off the table.
+        InvalidInputError: A result that the task's arms can't have: a slide of what they lift, a push off the table or
+            into it, or an object that never stops.
     """
     thing = task.object
+    if not (task.lifts or wanted.goal or thing.friction_table):
+        raise InvalidInputError("object.friction_table", 0.0, "a number > 0: without friction the object never stops")
     if wanted.slide is not None:
         if task.lifts:
             raise InvalidInputError("result.slide", list(wanted.slide), "velocity or goal, as tools lift the object")
@@ -157,10 +161,16 @@ def wanted_velocity(task: Task, wanted: WantedResult, known: HitUncertainty) -> 
         return np.array([*wanted.slide, 0.0]) * (speed / length)
     velocity = np.array(wanted.velocity or np.zeros(3))
     if wanted.velocity is None:
-        way = np.subtract(wanted.goal or thing.position, thing.position) * (1.0, 1.0, float(task.lifts))
-        velocity = PUSH_SHARE * task.fields.post_gain * way
-    if not task.lifts and (velocity[2] or not velocity.any()):
+        way = np.subtract(wanted.goal or thing.position, thing.position)
+        if not task.lifts and abs(way[2]) > thing.height:
+            raise InvalidInputError("result.goal", list(wanted.goal or ()), "one on the table: one arm lifts nothing")
+        velocity = PUSH_SHARE * task.fields.post_gain * np.array([*way[:2], max(way[2], 0.0) if task.lifts else 0.0])
+    if not velocity.any():
+        raise InvalidInputError("result.goal", list(wanted.goal or ()), "one to the side of the object, or above it")
+    if not task.lifts and velocity[2]:
         raise InvalidInputError("result", np.round(velocity, 3).tolist(), "a horizontal push: one arm lifts nothing")
+    if velocity[2] < 0.0:
+        raise InvalidInputError("result", np.round(velocity, 3).tolist(), "one that does not lead into the table")
     return velocity
 
 

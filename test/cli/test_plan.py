@@ -41,6 +41,7 @@ def test_an_infeasible_result_ends_with_status_1_its_reason_and_the_nearest_plan
         (("--slide", "0.1", "0", "--mass-std", "2"), "--mass-std"),
         (("--slide", "0.1", "0", "--set", "[1"), "--set"),
         (("--slide", "0.1", "0", "--object", "brick"), "brick"),
+        (("--slide", "0.1", "0", "--map"), "--map has no result"),
     ],
 )
 def test_mistakes_are_answered_in_one_line(refused, tmp_path, words, expected):

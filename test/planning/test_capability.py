@@ -8,7 +8,7 @@ import pytest
 import impact_aware as ia
 from impact_aware.planning.arm_map import arm_map
 from impact_aware.planning.capability import capability
-from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.robot.profile import load_profile
 
 ROBOT = ia.RobotModel.from_profile("panda")
 Q = np.array([0.4, 0.1, -0.2, -2.4, -1.39, 1.48, 0.2])
@@ -32,8 +32,11 @@ def test_jump_and_mass_are_those_of_a_central_hit_without_friction():
     ("name", "limit", "grows"), [("impact_energy", 0.1, 2), ("velocity_jump", 0.1, 1), ("tool_speed", 0.1, 1)]
 )
 def test_the_speed_keeps_the_limit_that_is_reached_first(name, limit, grows):
-    able = capability(ROBOT, Q, NORMAL, 1.7, SafetyLimits.of(ROBOT, **{name: limit}))
-    looser = capability(ROBOT, Q, NORMAL, 1.7, SafetyLimits.of(ROBOT, **{name: 1.44 * limit}))
+    profile = load_profile("panda")
+    able, looser = (
+        capability(ia.RobotModel.from_profile(dataclasses.replace(profile, safety=safety)), Q, NORMAL, 1.7)
+        for safety in (profile.safety | {name: limit}, profile.safety | {name: 1.44 * limit})
+    )
     assert able.limit == looser.limit == name
     assert looser.speed / able.speed == pytest.approx(1.44 if grows == 1 else 1.2)
     if name == "impact_energy":

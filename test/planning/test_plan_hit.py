@@ -9,6 +9,8 @@ import yaml
 import impact_aware as ia
 from impact_aware.control.safety.impact_check import check_field
 from impact_aware.experiments.episode_settings import EpisodeSettings
+from impact_aware.planning import plan as plan_module
+from impact_aware.planning.aiming import SHORTER, started
 from impact_aware.planning.candidates import passed_on
 from impact_aware.planning.outcome import Worlds, results, speed_for_slide
 from impact_aware.robot.profile import load_profile
@@ -86,6 +88,14 @@ def test_a_grasp_is_aimed_at_the_mean_of_either_palm_being_first():
     assert plan.loads[0].where.split()[0] in ("left", "right")
 
 
+def test_two_arms_hold_a_light_parcel_in_the_postures_that_are_planned():
+    task = ia.load_task("dual_arm_grab").with_object("parcel")
+    plan = ia.plan_hit(task, ia.WantedResult(velocity=(0.0, 0.034, 0.045)))
+    run = ia.run_episode(plan.task, EpisodeSettings(joint_stiffness=STIFFNESS, duration=5.0, settle_time=0.1), 1)
+    # Each palm hits once, and neither leaves the parcel again.
+    assert run.safe_reason is None and len(run.impacts) == 2 and run.goal_error < 0.02
+
+
 def test_a_slide_is_the_way_that_friction_leaves():
     known = ia.HitUncertainty(carry_time=0.02, carry_spread=0.0)
     speed = speed_for_slide(0.3, 0.25, 0.02)
@@ -144,6 +154,24 @@ def test_a_direction_that_friction_passes_on_in_no_way_is_turned_to_the_nearest(
     assert np.arctan2(nearest[0], -nearest[1]) == pytest.approx(0.95 * np.arctan(0.3))
 
 
+@pytest.mark.parametrize(
+    ("name", "velocity"), [("hit_and_push_palm", (0.15, -0.45, 0.0)), ("dual_arm_grab", (0.0, 0.0, 0.1))]
+)
+def test_the_field_leads_from_the_start_to_the_point_that_is_hit(name, velocity):
+    plan = ia.plan_hit(scene(name), ia.WantedResult(velocity=velocity), SURE)
+    robots = robots_of_task(plan.task)
+    for task in (plan.task, started(plan.task, robots, SHORTER[-1])):
+        reference = ia.make_field(task, robots, whole_motion=False)
+        for index, own in enumerate(reference.arms):
+            ante, position, time = reference.ante_impact(index), np.array(task.arms[index].starts[0]), 0.0
+            while own.normal @ (position - own.impact_position) > 0.0 and time < 3.0:
+                reached = ante.evaluate(position, np.eye(3), time)[0][:3]
+                position, time = position + 1e-3 * reached, time + 1e-3
+            np.testing.assert_allclose(position, own.impact_position, atol=2e-3)
+            # The ramp of the start is over: a shorter way is no slower hit.
+            np.testing.assert_allclose(reached, own.impact_velocity, atol=1e-6)
+
+
 @pytest.mark.parametrize("yaw", [0.0, 0.4, -0.3])
 def test_an_aimed_hit_has_its_velocity_through_the_centre(yaw):
     task, velocity = scene(yaw=yaw), np.array([0.12, -0.4, 0.0])
@@ -158,7 +186,10 @@ def test_an_aimed_hit_has_its_velocity_through_the_centre(yaw):
     [
         ("dual_arm_grab", {"slide": (0.0, 0.1)}, "result.slide"),
         ("hit_and_push_palm", {"velocity": (0.0, -0.2, 0.1)}, "one arm lifts nothing"),
-        ("hit_and_push_palm", {"goal": (0.45, -0.1, 0.3)}, "result"),
+        ("hit_and_push_palm", {"goal": (0.45, -0.1, 0.3)}, "to the side of the object"),
+        ("dual_arm_grab", {"goal": (0.55, 0.0, 0.35)}, "or above it"),
+        ("hit_and_push_palm", {"goal": (0.45, -0.3, 0.6)}, "result.goal"),
+        ("dual_arm_grab", {"velocity": (0.0, 0.0, -0.1)}, "into the table"),
     ],
 )
 def test_a_result_that_no_hit_of_the_task_has_is_refused(name, result, words):
@@ -179,6 +210,30 @@ def test_a_result_that_no_hit_of_the_task_has_is_refused(name, result, words):
 def test_a_result_that_is_none_is_refused_by_its_entry(result, words):
     with pytest.raises(ia.InvalidInputError, match=words):
         ia.WantedResult(**result)
+
+
+@pytest.mark.parametrize("result", [{"slide": (0.0, -0.03)}, {"velocity": (0.0, -0.3, 0.0)}])
+def test_an_object_that_never_stops_is_refused(result):
+    with pytest.raises(ia.InvalidInputError, match="friction_table"):
+        ia.plan_hit(scene(friction_table=0.0), ia.WantedResult(**result))
+
+
+def test_a_lift_that_is_too_steep_for_the_palms_is_refused_with_a_slower_one():
+    plan = ia.plan_hit(scene("dual_arm_grab"), ia.WantedResult(velocity=(0.0, 0.0, 3.0)))
+    assert "stay on their faces" in plan.reason and 0.02 < plan.wanted.velocity[2] < 0.6
+
+
+def test_a_goal_alone_is_feasible_however_often_its_speed_is_lowered(monkeypatch):
+    slower, planned = iter([0.5, 0.5]), plan_module._plans
+
+    def limited(task, wanted, known, robots):
+        for factor in slower:
+            raise plan_module.OverLimitError(np.array([0.0, -0.4, 0.0]), factor, "a limit")
+        return planned(task, wanted, known, robots)
+
+    monkeypatch.setattr(plan_module, "_plans", limited)
+    plan = ia.plan_hit(scene(), ia.WantedResult(goal=(0.45, -0.4, 0.3)))
+    assert not plan.reason and plan.wanted.velocity == pytest.approx((0.0, -0.075, 0.0))
 
 
 def test_an_object_out_of_reach_is_refused():
