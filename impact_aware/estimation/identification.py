@@ -38,7 +38,7 @@ class Identification:
     """Parameters found from recorded impacts.
 
     Attributes:
-        quantity: `friction`, `restitution`, `inertia` or `contact`.
+        quantity: `friction`, `restitution`, `inertia`, `material` or `contact`.
         names: (p,) What each value belongs to.
         unit: Unit of the values; of a contact model one after the other.
         values: (p,) Best values.
