@@ -188,3 +188,17 @@ def test_an_object_that_moves_is_hit_as_fast_relative_to_it():
     check_prediction(moving, [0.0, -1.15, 0.0])
     with pytest.raises(InvalidInputError, match="object_velocity_after"):
         check_prediction(FIELD, [0.0, -1.15, 0.0])
+
+
+def test_an_impact_without_speed_passes_with_the_range_of_the_torque_sensors():
+    """An object that moves away as fast as the tool comes: nothing is divided by the speed."""
+    still = np.zeros(7)
+    impact = expected_impact(FIELD, ROBOT)
+    impact = dataclasses.replace(
+        impact, normal_speed=0.0, energy=0.0, velocity_before=still, velocity_after=still, joint_impulse=still
+    )
+    for torque in (np.full(7, 87.0), np.full(7, np.inf)):
+        limits = SafetyLimits.of(ROBOT, sensor_torque=torque)
+        check_impact(impact, ROBOT, limits)
+        loads = impact_check.impact_loads(impact, ROBOT, limits)
+        assert all(load.share == 0.0 and load.headroom > 1e5 for load in loads)

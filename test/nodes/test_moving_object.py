@@ -72,5 +72,5 @@ def test_its_velocity_reaches_the_prediction(make, sent):
     event.velocity_before = 0.1 * np.ones(7)
     event.header.stamp = event.stamp_detected = stamp(5.5)
     send(predictor, "impacts", event)
-    (told,) = predictions
-    np.testing.assert_allclose(vector(told.object_twist_before.linear), BELT, atol=1e-3)
+    (prediction,) = predictions
+    np.testing.assert_allclose(vector(prediction.object_twist_before.linear), BELT, atol=1e-3)

@@ -148,7 +148,10 @@ def test_a_foreign_text_is_tried_in_a_copy_of_the_process(monkeypatch):
     try_foreign_urdf(chain(3))
     with pytest.raises(InvalidInputError, match=r"^urdf: got .*expected a valid URDF"):
         try_foreign_urdf('<robot name="a"><link name="b"/><joint name="c" type="fixed"/></robot>')
-    crash = lambda text: os.kill(os.getpid(), signal.SIGSEGV)  # noqa: E731
+
+    def crash(text):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
     for end in (crash, lambda text: bytearray(2 * module.MOST_MEMORY)):
         monkeypatch.setattr(module, "build_model", end)
         with pytest.raises(InvalidInputError, match="which its parser survives"):

@@ -178,7 +178,7 @@ def impact_loads(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits
         worst_joint("velocity_jump", robot, jump, limits.velocity_jump),
         worst_joint("velocity", robot, after, robot.limits.velocity),
     )
-    if not np.isfinite(limits.sensor_torque).all():
+    if not (np.isfinite(limits.sensor_torque).all() and impact.normal_speed > 0.0):
         return loads
     worst_end = dataclasses.replace(impact, velocity_after=impact.velocity_before + jump)
     load = hit_load(worst_end, robot, limits.sensor_torque)

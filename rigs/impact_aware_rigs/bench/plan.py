@@ -229,10 +229,12 @@ def passed(plan: HitPlan, found: EpisodeResult) -> str:
         ):
             if np.any(values > bound):
                 return f"{name} {float((values / bound).max()):.3f}"
-    n, names = robots[0].n, [arm.name or "arm" for arm in plan.task.arms]
+    names = [arm.name or "arm" for arm in plan.task.arms]
     for impact in found.impacts[:1]:
-        jump = impact.jump[names.index(impact.arm) * n :][:n]
-        if np.any(np.abs(jump) > SafetyLimits.of(robots[0]).velocity_jump):
+        own = names.index(impact.arm)
+        first = sum(robot.n for robot in robots[:own])
+        jump = np.abs(impact.jump[first : first + robots[own].n])
+        if np.any(jump > SafetyLimits.of(robots[own]).velocity_jump):
             return "velocity_jump"
     return ""
 
@@ -242,7 +244,8 @@ def feasible_somewhere(task: Task, wanted: WantedResult) -> bool:
     known, robots = HitUncertainty(), robots_of_task(task)
     velocity = wanted_velocity(task, wanted, known)
     pattern = pattern_of(task, wanted, velocity, known)
-    with mock.patch.multiple(candidates, NULL_ANGLES=DENSE_ANGLES, TURNS=DENSE_TURNS, CLOSING=DENSE_CLOSING, CONE=1.0):
+    dense = {"NULL_ANGLES": DENSE_ANGLES, "TURNS": DENSE_TURNS, "CLOSING": DENSE_CLOSING, "CONE": 1.0, "HELD": np.inf}
+    with mock.patch.multiple(candidates, **dense):
         try:
             found = candidates.candidates(pattern, robots, velocity)
         except InvalidInputError:
