@@ -158,8 +158,10 @@ def test_a_direction_that_friction_passes_on_in_no_way_is_turned_to_the_nearest(
     ("name", "velocity"), [("hit_and_push_palm", (0.15, -0.45, 0.0)), ("dual_arm_grab", (0.0, 0.0, 0.1))]
 )
 def test_the_field_leads_from_the_start_to_the_point_that_is_hit(name, velocity):
+    """One tool meets it; two palms come from the side, and meet the object with the point still under their faces."""
     plan = ia.plan_hit(scene(name), ia.WantedResult(velocity=velocity), SURE)
     robots = robots_of_task(plan.task)
+    off = min(plan.task.arms[0].pad_half_sizes[:2]) if plan.task.lifts else 2e-3
     for task in (plan.task, started(plan.task, robots, SHORTER[-1])):
         reference = ia.make_field(task, robots, whole_motion=False)
         for index, own in enumerate(reference.arms):
@@ -167,7 +169,7 @@ def test_the_field_leads_from_the_start_to_the_point_that_is_hit(name, velocity)
             while own.normal @ (position - own.impact_position) > 0.0 and time < 3.0:
                 reached = ante.evaluate(position, np.eye(3), time)[0][:3]
                 position, time = position + 1e-3 * reached, time + 1e-3
-            np.testing.assert_allclose(position, own.impact_position, atol=2e-3)
+            np.testing.assert_allclose(position, own.impact_position, atol=off)
             # The ramp of the start is over: a shorter way is no slower hit.
             np.testing.assert_allclose(reached, own.impact_velocity, atol=1e-6)
 

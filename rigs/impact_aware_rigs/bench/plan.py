@@ -244,7 +244,8 @@ def feasible_somewhere(task: Task, wanted: WantedResult) -> bool:
     known, robots = HitUncertainty(), robots_of_task(task)
     velocity = wanted_velocity(task, wanted, known)
     pattern = pattern_of(task, wanted, velocity, known)
-    dense = {"NULL_ANGLES": DENSE_ANGLES, "TURNS": DENSE_TURNS, "CLOSING": DENSE_CLOSING, "CONE": 1.0, "HELD": np.inf}
+    dense: dict[str, Any] = {"NULL_ANGLES": DENSE_ANGLES, "TURNS": DENSE_TURNS, "CLOSING": DENSE_CLOSING}
+    dense |= {"CONE": 1.0, "HELD": np.inf}
     with mock.patch.multiple(candidates, **dense):
         try:
             found = candidates.candidates(pattern, robots, velocity)
