@@ -69,15 +69,14 @@ def run(args: argparse.Namespace) -> int:
 
 def summary_of(plan: HitPlan) -> dict[str, Any]:
     """A plan as JSON has it, with its alternatives."""
-    arms = zip(plan.task.arms, plan.postures, plan.points, plan.normals, plan.velocities, strict=True)
-    keys = ("posture", "contact_point", "normal", "velocity")
     return {
         "wanted": {key: value for key, value in asdict(plan.wanted).items() if value is not None},
         **plain(plan, "result", "half_width", "probability"),
         "infeasible": plan.reason or None,
         "arms": [
-            {"arm": arm.name, "start": list(arm.starts[0])} | {k: v.tolist() for k, v in zip(keys, values, strict=True)}
-            for arm, *values in arms
+            {"arm": arm.name, "start": list(arm.starts[0]), "posture": list(arm.posture)}
+            | {"contact_point": point.tolist(), "normal": normal.tolist(), "velocity": velocity.tolist()}
+            for arm, (normal, point, velocity, _) in zip(plan.task.arms, plan.hits, strict=True)
         ],
         "loads": [asdict(load) for load in plan.loads],
         "alternatives": [summary_of(other) for other in plan.alternatives],
@@ -86,25 +85,25 @@ def summary_of(plan: HitPlan) -> dict[str, Any]:
 
 def format_plan(plan: HitPlan, summary: dict[str, Any]) -> str:
     """The plan for people."""
-    unit = "m" if plan.wanted.slide is not None else "m/s"
+    name, unit = ("slide", "m") if plan.wanted.slide is not None else ("velocity", "m/s")
     lines = [
-        f"{'slide' if unit == 'm' else 'velocity'}      {row(plan.result)} {unit}".expandtabs(),
-        f"interval   +- {row(plan.half_width)} {unit}, 95 %",
-        f"probability   {plan.probability:.2f} to be within {100 * plan.wanted.tolerance:g} % of the wanted result",
+        f"{name:<12}{row(plan.result)} {unit}",
+        f"interval    {row(plan.half_width)} {unit} to either side, 95 %",
+        f"probability {plan.probability:.2f} to be within {100 * plan.wanted.tolerance:g} % of the wanted result",
     ]
     for own in summary["arms"]:
         lines += [
-            f"{own['arm'] or 'arm'} hits at  {row(own['contact_point'])} m, the face looks along {row(own['normal'])}",
-            f"  velocity    {row(own['velocity'])} m/s, {np.linalg.norm(own['velocity']):.3f} m/s",
-            f"  from        {row(own['start'])} m",
-            f"  posture     {row(own['posture'])} rad",
+            f"{own['arm'] or 'arm'} hits at {row(own['contact_point'])} m, the face looks along {row(own['normal'])}",
+            f"  velocity  {row(own['velocity'])} m/s, {np.linalg.norm(own['velocity']):.3f} m/s",
+            f"  from      {row(own['start'])} m",
+            f"  posture   {row(own['posture'])} rad",
         ]
     lines += [f"{load.name:<26}{load.where:<22}{100 * load.share:>5.0f} %" for load in plan.loads[:4]]
     for number, other in enumerate(plan.alternatives, start=1):
-        worst, fast = other.loads[0], max(float(np.linalg.norm(velocity)) for velocity in other.velocities)
+        worst, fast = other.loads[0], max(float(np.linalg.norm(hit.velocity)) for hit in other.hits)
         limit = f"{100 * worst.share:.0f} % of {worst.name} {worst.where}".rstrip()
         lines.append(f"alternative {number}: probability {other.probability:.2f} at {fast:.3f} m/s, {limit}")
-    return "\n".join([*lines, f"task     {summary['task_file']}", f"figure   {summary['figure']}"])
+    return "\n".join([*lines, f"task        {summary['task_file']}", f"figure      {summary['figure']}"])
 
 
 def _map(args: argparse.Namespace, task: Task, out: Path) -> int:

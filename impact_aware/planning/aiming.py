@@ -19,7 +19,7 @@ from impact_aware.impact.material import RIGID
 from impact_aware.impact.palm import summed_contact
 from impact_aware.planning.candidates import CLOSING, Candidate
 from impact_aware.planning.capability import approach_loads
-from impact_aware.planning.outcome import HitState, HitUncertainty, Worlds
+from impact_aware.planning.outcome import HitState, HitUncertainty
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task import Task, base_placement, make_field
@@ -64,7 +64,7 @@ def aim(candidate: Candidate, robots: Sequence[RobotModel], velocity: Array, kno
             expected = f"one with which palms that close in at {CLOSING[-1]} m/s stay on their faces"
             raise InvalidInputError("velocity after the hit", np.round(velocity, 3).tolist(), expected)
         state = hit_state(started(task, robots, SHORTER[-1]), robots)
-        error = velocity - state.velocities(replace(known, material=RIGID), stated(state, known)).mean(axis=0)
+        error = velocity - state.velocities(replace(known, material=RIGID), state.stated).mean(axis=0)
         if single:
             error -= thing.up * float(thing.up @ error)
         if np.linalg.norm(error) <= CLOSE * np.linalg.norm(velocity):
@@ -72,12 +72,6 @@ def aim(candidate: Candidate, robots: Sequence[RobotModel], velocity: Array, kno
         common = common + gain * error
     expected = "one that friction of the tools passes on to the object"
     raise InvalidInputError("velocity after the hit", np.round(velocity, 3).tolist(), expected)
-
-
-def stated(state: HitState, known: HitUncertainty) -> Worlds:
-    """The world as stated, or with the object off to either side of it where two palms close in on it."""
-    aside = state.field.arms[0].normal[:2] * known.point
-    return Worlds.stated(known, np.array([aside, -aside]) if state.task.lifts else np.zeros((1, 2)))
 
 
 def hit_state(task: Task, robots: Sequence[RobotModel]) -> HitState:
@@ -112,23 +106,28 @@ def started(task: Task, robots: Sequence[RobotModel], share: float) -> Task:
     return replace(task, arms=tuple(arms))
 
 
-def approached(state: HitState) -> HitState:
+def approached(state: HitState, known: HitUncertainty) -> HitState:
     """The state with the longest straight approach that touches nothing, its hit held against every limit.
 
     Raises:
         InvalidInputError: Links touch the object or the table, or the hit is beyond a limit.
     """
-    task, robots, refused = state.task, state.robots, None
+    worst, robots = loads_of(state, known)[0], state.robots
+    if not worst.share <= 1.0:
+        field = f"{worst.name} of {worst.where}".removesuffix(" of ")
+        raise InvalidInputError(field, f"{worst.value:.3g}", f"at most {worst.limit:.3g} in a hit")
+    refused: InvalidInputError | None = None
     for share in SHORTER:
         try:
-            longer = started(task, robots, share)
-            reference = make_field(longer, robots)
+            task = started(state.task, robots, share)
+            reference = make_field(task, robots)
         except InvalidInputError as error:
             refused = error
             continue
-        bases = [base_placement(arm) for arm in task.arms]
-        check_field(reference, robots, bases=bases, postures=state.q, task=longer)
-        return replace(state, task=longer, field=reference)
+        arms = tuple(replace(arm, posture=tuple(q.tolist())) for arm, q in zip(task.arms, state.q, strict=True))
+        if len(arms) > 1:
+            check_field(reference, robots, bases=[base_placement(arm) for arm in arms], postures=state.q, task=task)
+        return replace(state, task=replace(task, arms=arms), field=reference)
     assert refused is not None
     raise refused
 
@@ -136,16 +135,16 @@ def approached(state: HitState) -> HitState:
 def loads_of(state: HitState, known: HitUncertainty) -> tuple[ImpactLoad, ...]:
     """Limits of the hit by falling share, `where` after the arm's name; one is friction, 1 where the tool slips."""
     found: list[ImpactLoad] = []
-    nominal, friction = state.predicted(known, stated(state, known)), state.task.object.friction_tool
-    for index, (arm, robot, q) in enumerate(zip(state.task.arms, state.robots, state.q, strict=True)):
+    nominal, friction = state.predicted(known, state.stated[0]), state.task.object.friction_tool
+    arms = zip(state.task.arms, state.robots, state.q, state.dq, strict=True)
+    for index, (arm, robot, q, dq) in enumerate(arms):
         limits, base = SafetyLimits.of(robot), base_placement(arm)
         impact = expected_impact(state.field, robot, index, base=base, posture=q, task=state.task)
         tool = summed_contact(nominal, arm.name)
         pressing = float(tool.normal @ tool.impulse)
         ratio = float(np.linalg.norm(tool.impulse - pressing * tool.normal)) / max(pressing, 1e-9)
-        own = [*impact_loads(impact, robot, limits), *approach_loads(impact, robot, limits)]
+        own = [*impact_loads(impact, robot, limits), *approach_loads(robot, limits, q, dq)]
         if friction > 0.0:
             own.append(ImpactLoad("friction", "tool", ratio, friction, min(ratio / friction, 1.0), np.inf))
-        named = f"{arm.name} " if arm.name else ""
-        found += [replace(load, where=f"{named}{load.where}".strip()) for load in own]
+        found += [replace(load, where=f"{arm.name} {load.where}".strip()) for load in own]
     return tuple(sorted(found, key=lambda load: -load.share))

@@ -10,14 +10,12 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact.shape import shortest_turn
-from impact_aware.errors import InvalidInputError
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import Color, Marker, Sheet
-from impact_aware.planning.candidates import NULL_ANGLES
+from impact_aware.planning.candidates import NULL_ANGLES, held_postures
 from impact_aware.planning.capability import Capability, capability
 from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.robot import RobotModel
-from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.task import Task, base_placement
 from impact_aware.task.hit import hit_of
 from impact_aware.task.make_field import usual_posture
@@ -27,7 +25,6 @@ EVERY = 3
 
 BASE, REACH = 0.2, 0.9
 """Nearest and farthest point from the base, horizontally, m: outside the base, and beyond the shipped arms' reach."""
-
 
 COLOURS: dict[str, Color] = {
     "impact_energy": look.BEFORE, "velocity_before": look.PREDICTED, "velocity": look.ESTIMATED,
@@ -64,40 +61,23 @@ def arm_map(task: Task, robot: RobotModel, *, spacing: float, directions: int) -
         spacing: Between points, m.
         directions: Horizontal ones, evenly spaced.
     """
-    arm = task.arms[0]
-    hit, base = hit_of(task.object, arm), base_placement(arm)
+    arm, found = task.arms[0], list[MapPoint]()
+    hit, base, joint = hit_of(task.object, arm), base_placement(arm), arm.null_space_joint
     pattern = hit.normal * (1.0, 1.0, 0.0) / np.linalg.norm(hit.normal[:2])
-    upright = rotation_from_quaternion(arm.orientation)
     reach = np.arange(-round(REACH / spacing), round(REACH / spacing) + 1) * spacing
-    found = []
     for side in np.linspace(0.0, 2.0 * np.pi, directions, endpoint=False):
-        direction = np.array([np.cos(side), np.sin(side), 0.0])
-        turned = shortest_turn(pattern, -direction) @ upright
-        seeds = [usual_posture(arm, robot)]
+        direction, seed = np.array([np.cos(side), np.sin(side), 0.0]), usual_posture(arm, robot)
+        turned = shortest_turn(pattern, -direction) @ rotation_from_quaternion(arm.orientation)
+        normal = -base.rotation.T @ direction
         for x in reach:
             for y in reach[(np.hypot(x, reach) <= REACH) & (np.hypot(x, reach) >= BASE)]:
                 position = np.array([*(base.translation[:2] + (x, y)), hit.point[2]])
                 place = base.actInv(pin.SE3(turned, position))
-                best = _best(robot, place, -base.rotation.T @ direction, task.object.mass, arm.null_space_joint, seeds)
-                if best is not None:
-                    found.append(MapPoint(position, direction, best))
+                held = [q for _, q in held_postures(robot, place, seed, joint, NULL_ANGLES[::EVERY], restarts=0)]
+                if held:
+                    seed, able = held[-1], [capability(robot, q, normal, task.object.mass, joint) for q in held]
+                    found.append(MapPoint(position, direction, max(able, key=lambda each: each.speed)))
     return found
-
-
-def _best(
-    robot: RobotModel, place: pin.SE3, normal: Array, mass: float, joint: int, seeds: list[Array]
-) -> Capability | None:
-    """The fastest of the postures with the tool at a place, base frame; keeps one for the next point in `seeds`."""
-    able = []
-    for angle in NULL_ANGLES[::EVERY].tolist() if joint >= 0 else [0.0]:
-        try:
-            fixed = {joint: angle} if joint >= 0 else None
-            q = solve_inverse_kinematics(robot, place, seeds[0], fixed=fixed, restarts=0)
-        except InvalidInputError:
-            continue
-        seeds[0] = q
-        able.append(capability(robot, q, normal, mass))
-    return max(able, key=lambda each: each.speed, default=None)
 
 
 def map_markers(sheet: Sheet, points: Sequence[MapPoint]) -> list[Marker]:

@@ -18,7 +18,7 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.contact.shape import shortest_turn
 from impact_aware.errors import InvalidInputError
-from impact_aware.planning.capability import capability
+from impact_aware.planning.capability import Capability, capability
 from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
@@ -47,9 +47,6 @@ OBLIQUE = (1.0, 0.75, 0.5)
 REACHED = 0.15
 """Way before a hit that a posture's arm has to reach, m: what the shortest approach needs."""
 
-FASTEST = 4.0
-"""Largest speed of a candidate, m/s, whatever it needs: a task takes no more than 5 m/s."""
-
 PER_ROUND = 2
 """Postures of one way that come before those of other ways that are more loaded."""
 
@@ -62,21 +59,19 @@ SIDES = np.radians((0.0, 45.0, -45.0, 90.0, -90.0))
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A hit that is not yet aimed exactly.
+    """A hit that is not yet aimed.
 
     Attributes:
-        task: With orientation, null-space angle and posture of each arm, and velocities near those needed.
+        task: With orientation, null-space angle and posture of each arm.
         load: Speed over the largest that keeps every limit, estimated for a central hit without friction.
-        limit: The limit that ends it, and whose.
         jump: Norm of the joints' jump, estimated as the load, rad/s.
         effective_mass: Of all arms together along their normals, kg.
         closing: Velocity (arms, 3) of each tool against its normal that is no part of the object's, m/s.
-        way: What makes hits alike whose postures differ alone: face and turn of the tool, or closing speed.
+        way: What makes hits of one arm alike whose postures differ alone: face and turn of the tool.
     """
 
     task: Task
     load: float
-    limit: str
     jump: float
     effective_mass: float
     closing: Array
@@ -133,8 +128,9 @@ def _faces(task: Task, velocity: Array) -> list[Array]:
 def _pushes(task: Task, robot: RobotModel, velocity: Array) -> Iterator[Candidate]:
     thing, (arm,) = task.object, task.arms
     pattern = arm.outward - thing.up * float(arm.outward @ thing.up)
-    along, cone = velocity / np.linalg.norm(velocity), np.cos(CONE * np.arctan(thing.friction_tool)) - 1e-9
-    for normal in [each for each in _faces(task, velocity) if -each @ along >= cone]:
+    speed = float(np.linalg.norm(velocity))
+    cone = speed * (np.cos(CONE * np.arctan(thing.friction_tool)) - 1e-9)
+    for normal in [each for each in _faces(task, velocity) if -each @ velocity >= cone]:
         upright = rotation_from_quaternion(arm.start_orientation)
         facing = shortest_turn(pattern / np.linalg.norm(pattern), normal) @ upright
         for turn in TURNS if any(arm.pad_half_sizes) else TURNS[:1]:
@@ -144,50 +140,54 @@ def _pushes(task: Task, robot: RobotModel, velocity: Array) -> Iterator[Candidat
                 own = aimed(thing, replace(arm, orientation_rpy=rpy), velocity)
             except InvalidInputError:
                 continue
-            for placed, q in _postures(own, robot, task):
-                able = capability(robot, q, base_placement(arm).rotation.T @ normal, thing.mass)
-                speed = float(np.linalg.norm(velocity)) * (1.0 + thing.mass / able.effective_mass)
-                hit = aimed(thing, placed, min(speed, FASTEST) * along)
-                load, jump, still = speed / able.speed, speed * able.jump, np.zeros((1, 3))
-                limit = f"{able.limit} of {able.where or 'the arm'}"
-                moved, way = replace(task, arms=(hit,)), (*normal, turn)
-                yield Candidate(moved, load, limit, jump, able.effective_mass, still, way)
+            for placed, able in _able(own, robot, task):
+                needed = speed * (1.0 + thing.mass / able.effective_mass)
+                load, jump, mass = needed / able.speed, needed * able.jump, able.effective_mass
+                yield Candidate(replace(task, arms=(placed,)), load, jump, mass, np.zeros((1, 3)), (*normal, turn))
 
 
 def _grasps(task: Task, robots: Sequence[RobotModel], velocity: Array) -> Iterator[Candidate]:
-    thing, best = task.object, []
-    hits = [hit_of(thing, arm) for arm in task.arms]
-    for arm, robot, hit in zip(task.arms, robots, hits, strict=True):
-        normal = base_placement(arm).rotation.T @ hit.normal
-        able = [(capability(robot, q, normal, thing.mass), own, q) for own, q in _postures(arm, robot, task)]
-        best.append(sorted(able, key=lambda entry: entry[0].jump)[:2])
-    for closing, pair in itertools.product(CLOSING, itertools.product(*best)):
-        mass = sum(able.effective_mass for able, _, _ in pair)
-        common = velocity * (1.0 + thing.mass / mass)
+    hits, choices = [hit_of(task.object, arm) for arm in task.arms], []
+    for arm, robot in zip(task.arms, robots, strict=True):
+        able = sorted(_able(arm, robot, task), key=lambda each: each[1].jump)
+        usual = [each for each in able[1:] if each[0].null_space_position == arm.null_space_position]
+        choices.append(able[:1] + usual)
+    for closing, pair in itertools.product(CLOSING, itertools.product(*choices)):
+        moved = replace(task, arms=tuple(own for own, _ in pair))
+        load, jump = max(closing / each.speed for _, each in pair), max(closing * each.jump for _, each in pair)
         against = np.array([-closing * hit.normal for hit in hits])
-        arms = tuple(
-            aimed(thing, own, common + push, centred=False) for (_, own, _), push in zip(pair, against, strict=True)
-        )
-        (weak, own, _), jump = min(pair, key=lambda each: each[0].speed), max(closing * each[0].jump for each in pair)
-        limit, load = f"{weak.limit} of {own.name} {weak.where}".strip(), closing / weak.speed
-        yield Candidate(replace(task, arms=arms), load, limit, jump, mass, against, (closing,))
+        yield Candidate(moved, load, jump, sum(each.effective_mass for _, each in pair), against, ())
 
 
-def _postures(arm: ArmTask, robot: RobotModel, task: Task) -> Iterator[tuple[ArmTask, Array]]:
-    """The arm held in postures (n,), rad, with its tool where it hits, one for each angle that start and goal allow."""
-    hit = hit_of(task.object, arm)
+def _able(arm: ArmTask, robot: RobotModel, task: Task) -> Iterator[tuple[ArmTask, Capability]]:
+    """The arm held in each posture that hits and from which it reaches start and goal, and what it is capable of."""
+    hit, joint = hit_of(task.object, arm), arm.null_space_joint
     tool = hit.point + robot.tool_radius * hit.normal
+    normal = base_placement(arm).rotation.T @ hit.normal
     place, travel = tool_placement(arm, tool), np.subtract(task.destination, task.object.position)
     others = tool_placement(arm, tool + REACHED * hit.normal, start=True), tool_placement(arm, tool + travel)
-    joint, seed = arm.null_space_joint, usual_posture(arm, robot)
-    angles = NULL_ANGLES[np.abs(NULL_ANGLES) <= (HELD if task.lifts else np.inf)]
-    for angle in (arm.null_space_position + angles if joint >= 0 else np.zeros(1)).tolist():
+    angles = arm.null_space_position + NULL_ANGLES[np.abs(NULL_ANGLES) <= (HELD if task.lifts else np.inf)]
+    for angle, q in held_postures(robot, place, usual_posture(arm, robot), joint, angles, others):
+        able = capability(robot, q, normal, task.object.mass, joint)
+        yield replace(arm, null_space_position=angle, posture=tuple(q.tolist())), able
+
+
+def held_postures(
+    robot: RobotModel, place: pin.SE3, seed: Array, joint: int, angles: Array, others: Sequence[pin.SE3] = (), *,
+    restarts: int = 1,
+) -> Iterator[tuple[float, Array]]:  # fmt: skip
+    """Angles (k,) at which a joint is held, rad, and postures (n,) with the tool at a place of the base frame, rad.
+
+    `joint` is below 0 where none is redundant; `others` are places that the tool has to reach with the joint held; the
+    first posture is looked for near `seed` (n,), and from as many random ones as `restarts` has it.
+    """
+    for angle in angles.tolist() if joint >= 0 else [0.0]:
         fixed = {joint: angle} if joint >= 0 else None
         try:
-            q = solve_inverse_kinematics(robot, place, seed, fixed=fixed, restarts=1)
+            q = solve_inverse_kinematics(robot, place, seed, fixed=fixed, restarts=restarts)
             for other in others:
                 solve_inverse_kinematics(robot, other, q, fixed=fixed, restarts=0)
         except InvalidInputError:
             continue
         seed = q
-        yield replace(arm, null_space_position=angle, posture=tuple(q.tolist())), q
+        yield angle, q

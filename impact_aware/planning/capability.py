@@ -30,7 +30,7 @@ class Capability(NamedTuple):
     jump: float
 
 
-def capability(robot: RobotModel, q: Array, normal: Array, object_mass: float) -> Capability:
+def capability(robot: RobotModel, q: Array, normal: Array, object_mass: float, held: int = -1) -> Capability:
     """The fastest hit against a normal, central and without friction, by a tool that does not turn.
 
     With j = n' J and the reduced mass m_r = 1 / (j M^-1 j' + 1 / m), a hit at v jumps the joints by M^-1 j' m_r v: all
@@ -41,28 +41,26 @@ def capability(robot: RobotModel, q: Array, normal: Array, object_mass: float) -
         q: (n,) Posture, rad.
         normal: (3,) Unit vector from the object into the robot, base frame: the tool moves against it.
         object_mass: kg.
+        held: Index of a joint that rests before the hit; none below 0.
     """
     limits, jacobian, inertia = SafetyLimits.of(robot), robot.frame_jacobian(q), robot.mass_matrix(q)
     row = normal @ jacobian[:3]
     answer = np.linalg.solve(inertia, row)
-    mobility = float(row @ answer)
-    reduced = 1.0 / (mobility + 1.0 / object_mass)
-    before = np.asarray(np.linalg.lstsq(jacobian, np.append(-normal, np.zeros(3)), rcond=None)[0], dtype=np.float64)
-    mass = 1.0 / mobility
-    still = np.zeros(robot.n)
-    after = np.asarray(before + answer * reduced, dtype=np.float64)
-    hit = ExpectedImpact("", mass, 1.0, 0.5 * mass, q, before, after, row * reduced, still)
-    loads = (*impact_loads(hit, robot, limits), *approach_loads(hit, robot, limits))
+    mass = 1.0 / float(row @ answer)
+    reduced = 1.0 / (1.0 / mass + 1.0 / object_mass)
+    rows = np.vstack([jacobian, np.eye(robot.n)[[held] if held >= 0 else []]])
+    before = np.asarray(np.linalg.pinv(rows) @ np.append(-normal, np.zeros(len(rows) - 3)), dtype=np.float64)
+    after = before + answer * reduced
+    hit = ExpectedImpact("", mass, 1.0, 0.5 * mass, q, before, after, row * reduced, np.zeros(robot.n))
+    loads = (*impact_loads(hit, robot, limits), *approach_loads(robot, limits, q, before))
     worst = min(loads, key=lambda load: load.headroom)
-    jump = reduced * float(np.linalg.norm(answer))
-    return Capability(worst.headroom, mass, worst.name, worst.where, jump)
+    return Capability(worst.headroom, mass, worst.name, worst.where, reduced * float(np.linalg.norm(answer)))
 
 
-def approach_loads(hit: ExpectedImpact, robot: RobotModel, limits: SafetyLimits) -> tuple[ImpactLoad, ImpactLoad]:
-    """Limits of the approach just before a hit: the fastest joint's and the tool's."""
-    tool = float(np.linalg.norm(robot.frame_jacobian(hit.posture)[:3] @ hit.velocity_before))
-    most = limits.tool_speed
+def approach_loads(robot: RobotModel, limits: SafetyLimits, q: Array, dq: Array) -> tuple[ImpactLoad, ImpactLoad]:
+    """Limits of the approach just before a hit, in a posture (n,) at joint velocities (n,): a joint's, the tool's."""
+    tool, most = float(np.linalg.norm(robot.frame_jacobian(q)[:3] @ dq)), limits.tool_speed
     return (
-        worst_joint("velocity_before", robot, hit.velocity_before, robot.limits.velocity),
+        worst_joint("velocity_before", robot, dq, robot.limits.velocity),
         ImpactLoad("tool_speed", "tool", tool, most, tool / most, most / tool),
     )

@@ -30,15 +30,15 @@ def plan_figure(plan: HitPlan) -> Figure:
     _outline(view, thing.standing, look.BEFORE, "object")
     end = PlacedShape(thing.solid, np.array(plan.task.goal), thing.rotation)
     _outline(view, end, look.REFERENCE, "goal" if plan.wanted.goal is not None or plan.task.lifts else "where it stops")
-    for arm, point, velocity in zip(plan.task.arms, plan.points, plan.velocities, strict=True):
+    for arm, hit in zip(plan.task.arms, plan.hits, strict=True):
         base = base_placement(arm).translation
         first = arm is plan.task.arms[0]
         view.plot(*base[:2], "s", color=look.TEXT, label="base" if first else None)
         view.plot(*np.array(arm.starts[0])[:2], "o", color=look.NORMAL, label="start of the tool" if first else None)
         view.annotate(arm.name, base[:2], textcoords="offset points", xytext=(8, -4), color=look.TEXT)
-        tip, tail = ((each[0], each[1]) for each in (point, point - LENGTH * velocity))
+        tip, tail = ((each[0], each[1]) for each in (hit.point, hit.point - LENGTH * hit.velocity))
         view.annotate("", tip, tail, arrowprops={"color": look.PREDICTED, "width": 2.0, "headwidth": 8.0})
-        speed = f"{np.linalg.norm(velocity):.2f} m/s"
+        speed = f"{np.linalg.norm(hit.velocity):.2f} m/s"
         view.annotate(speed, tail, textcoords="offset points", xytext=(6, 4), color=look.PREDICTED)
     view.set(xlabel="x (m)", ylabel="y (m)", title=f"{plan.task.name}: probability {plan.probability:.2f}")
     view.margins(0.15)

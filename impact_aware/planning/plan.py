@@ -15,32 +15,42 @@ from impact_aware.arrays import Array
 from impact_aware.control.safety.impact_check import ImpactLoad
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.material import RIGID, material_interval
-from impact_aware.planning.aiming import aim, approached, loads_of, stated
-from impact_aware.planning.candidates import candidates, passed_on
-from impact_aware.planning.outcome import HitState, HitUncertainty, Worlds, results, speed_for_slide
+from impact_aware.planning.aiming import aim, approached, loads_of
+from impact_aware.planning.candidates import Candidate, candidates, passed_on
+from impact_aware.planning.outcome import CARRY, HitState, HitUncertainty, drawn_worlds, results, speed_for_slide
 from impact_aware.robot import RobotModel
 from impact_aware.task import Task
 from impact_aware.task.arms import robots_of_task
+from impact_aware.task.hit import Hit, hit_of
 from impact_aware.task.result import GOAL, SLIDE, WantedResult
-from impact_aware.task.task_object import Vector
+from impact_aware.task.task_object import three
 
-NEARLY = 0.6
-"""Load up to which a candidate is aimed at full speed at once: the estimate of its load is a rough one."""
+AIMED, TRIED = 4, 40
+"""Candidates that are compared, and those that are tried at most until so many are found."""
 
-AIMED, REFINED, ALTERNATIVES = 6, 4, 3
-"""Candidates that are aimed exactly, those that jump the least and are compared, and other hits that a plan shows."""
+WORLDS = 80
+"""Drawn worlds of a plan's probability and interval."""
 
-FEW, MANY = 40, 160
-"""Worlds by which candidates are compared, and worlds of a plan's probability and interval."""
+HALVINGS = 5
+"""Halvings of the interval that holds the largest feasible share of a result: to 3 % of its speed."""
+
+LIMITING = 0.85
+"""Share of a limit from which that limit is why no faster hit is feasible."""
+
+ROUGH = 1.3
+"""Estimated load up to which a candidate is aimed."""
+
+SMALLER = (0.8, 0.6, 0.4, 0.2)
+"""Shares of a result that are tried where none is feasible at any speed, such as a goal that is out of reach."""
 
 AS_PROBABLE = 0.03
-"""Probabilities that differ by less are equal: half of that is the standard error of `FEW` worlds near certainty."""
+"""Probabilities that differ by less are equal: about the standard error of `WORLDS` near certainty."""
 
-TRIED, ATTEMPTS = 40, 9
-"""Candidates that are tried at most for one result, and attempts, the wanted one among them, at a feasible result."""
+SLOWER, KEPT, ATTEMPTS = 0.6, 0.98, 4
+"""Factor on a speed that is refused, share of the speed that a limit allows, and how often either is applied."""
 
-SMALLER, KEPT = 0.8, 0.98
-"""What is tried of an infeasible result, to the power of the attempt, and of the speed that a limit allows."""
+ROUGH = 1.5
+"""Factor by which the fastest hit of a candidate may be faster than its estimated load has it."""
 
 PUSH_SHARE = 0.5
 """Speed after a hit over the speed with which the field leads from there to the goal: its mean on the way."""
@@ -51,16 +61,12 @@ class HitPlan:
     """A planned hit.
 
     Attributes:
-        task: Complete, as `make_field`, `run_episode` and a task file take it.
+        task: Complete, as `make_field`, `run_episode` and a task file take it; each arm's posture is that of the hit.
         wanted: The result that it is planned for: the requested one, or the nearest feasible one.
         result: (k,) Mean of drawn results: the way of a slide (2,), m, else the velocity after, (2,) on a table or
             (3,), m/s.
         half_width: (k,) Half the interval about `result` that holds 95 % of the drawn results whole.
         probability: Share of drawn worlds whose result is within its tolerance.
-        postures: (n,) Of each arm at the impact, rad.
-        points: (3,) Of each arm's contact, task frame, m.
-        normals: (3,) Of each arm's contact, from the object into the robot, task frame.
-        velocities: (3,) Of each tool at the impact, task frame, m/s.
         loads: Limits of the hit, friction of the tool among them, by falling share: the first one limits it.
         reason: Why the requested result is infeasible; empty where it is planned as requested.
         alternatives: Other hits for the result, at most three, the most probable first.
@@ -71,13 +77,14 @@ class HitPlan:
     result: Array
     half_width: Array
     probability: float
-    postures: tuple[Array, ...]
-    points: tuple[Array, ...]
-    normals: tuple[Array, ...]
-    velocities: tuple[Array, ...]
     loads: tuple[ImpactLoad, ...]
     reason: str = ""
     alternatives: tuple[HitPlan, ...] = ()
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """Where and how fast each tool meets the object, task frame."""
+        return tuple(hit_of(self.task.object, arm) for arm in self.task.arms)
 
 
 def plan_hit(
@@ -103,44 +110,32 @@ def plan_hit(
     """
     known, robots = uncertainty or HitUncertainty(), robots_of_task(task) if robots is None else list(robots)
     velocity, reason = wanted_velocity(task, wanted, known), ""
-    refused: InvalidInputError | None = None
-    free = wanted.goal is not None and wanted.velocity is None  # a goal alone leaves the speed free
-    directions = [velocity] if task.lifts else passed_on(task, velocity)
-    if not np.array_equal(directions[0], velocity):
-        there, near = (float(np.degrees(np.arctan2(each[1], each[0]))) for each in (velocity, directions[0]))
+    nearby = [velocity] if task.lifts else passed_on(task, velocity)
+    if not np.array_equal(nearby[0], velocity):
+        there, near = (float(np.degrees(np.arctan2(each[1], each[0]))) for each in (velocity, nearby[0]))
         reason = f"friction of the tool passes on no push along {there:.1f} deg, but one along {near:.1f} deg"
-        wanted = _nearest(task, wanted, directions[0], known)
-    for attempt in range(1, ATTEMPTS):
+    refused: InvalidInputError | None = None
+    for aimed_at in (*nearby, *(share * nearby[0] for share in SMALLER)):
+        asked = wanted if np.array_equal(aimed_at, velocity) else _nearest(task, wanted, aimed_at, known)
         try:
-            plans = _plans(task, wanted, known, robots)
-            return replace(plans[0], reason=reason, alternatives=tuple(plans[1:]))
-        except OverLimitError as error:
-            refused, directions = refused or error, []
-            if not free:
-                reason = reason or str(error)
-            slower = error.slower * wanted_velocity(task, wanted, known)
-            wanted = replace(wanted, velocity=_three(slower)) if wanted.goal else _nearest(task, wanted, slower, known)
+            share, states, slower = _fastest(task, asked, aimed_at, known, robots)
         except InvalidInputError as error:
-            refused, reason, directions = refused or error, reason or str(error), directions[1:]
-            velocity = directions[0] if directions else SMALLER**attempt * wanted_velocity(task, wanted, known)
-            alone = replace(wanted, velocity=None) if wanted.goal else wanted
-            wanted = _nearest(task, alone, velocity, known)
+            refused = refused or error
+            continue
+        reason = reason or str(refused or "")
+        if wanted.is_free:
+            asked = replace(asked, velocity=three(share * aimed_at))
+        elif share < 1.0:
+            asked = _nearest(task, asked, share * aimed_at, known)
+        best, *others = _compared(states, asked, known)
+        if share < 1.0 and not wanted.is_free and not reason:
+            load = best.loads[0]
+            uses = f"as that uses {100 * load.share:.0f} % of {load.name} {load.where}".rstrip()
+            cause = uses if load.share > LIMITING else f"as a faster hit is refused: {slower}"
+            reason = f"{share * np.linalg.norm(aimed_at):.3g} m/s after the hit at most, {cause}"
+        return replace(best, reason=reason, alternatives=tuple(others))
     assert refused is not None
     raise refused
-
-
-class OverLimitError(InvalidInputError):
-    """A result whose hit is beyond a limit of the arm.
-
-    Attributes:
-        slower: Factor on the speed after the hit that keeps the limit.
-    """
-
-    def __init__(self, velocity: Array, slower: float, limit: str) -> None:
-        """Name the limit that the least loaded hit exceeds."""
-        self.slower, speed = slower, float(np.linalg.norm(velocity))
-        expected = f"at most {slower * speed:.3g} m/s, with which a hit keeps {limit}"
-        super().__init__("velocity after the hit", f"{speed:.3g} m/s", expected)
 
 
 def wanted_velocity(task: Task, wanted: WantedResult, known: HitUncertainty) -> Array:
@@ -150,98 +145,112 @@ def wanted_velocity(task: Task, wanted: WantedResult, known: HitUncertainty) -> 
         InvalidInputError: A result that the task's arms can't have: a slide of what they lift, a push off the table or
             into it, or an object that never stops.
     """
-    thing = task.object
-    if not (task.lifts or wanted.goal or thing.friction_table):
+    thing, lifts, goal = task.object, task.lifts, list(wanted.goal or ())
+    if not (lifts or goal or thing.friction_table):
         raise InvalidInputError("object.friction_table", 0.0, "a number > 0: without friction the object never stops")
     if wanted.slide is not None:
-        if task.lifts:
+        if lifts:
             raise InvalidInputError("result.slide", list(wanted.slide), "velocity or goal, as tools lift the object")
         length = float(np.hypot(*wanted.slide))
         speed = speed_for_slide(length, thing.friction_table, known.carry_time)
         return np.array([*wanted.slide, 0.0]) * (speed / length)
     velocity = np.array(wanted.velocity or np.zeros(3))
     if wanted.velocity is None:
-        way = np.subtract(wanted.goal or thing.position, thing.position)
-        if not task.lifts and abs(way[2]) > thing.height:
-            raise InvalidInputError("result.goal", list(wanted.goal or ()), "one on the table: one arm lifts nothing")
-        velocity = PUSH_SHARE * task.fields.post_gain * np.array([*way[:2], max(way[2], 0.0) if task.lifts else 0.0])
+        way = np.subtract(goal, thing.position)
+        if not lifts and abs(way[2]) > thing.height:
+            raise InvalidInputError("result.goal", goal, "one on the table: one arm lifts nothing")
+        velocity = PUSH_SHARE * task.fields.post_gain * way * (1.0, 1.0, float(lifts and way[2] > 0.0))
     if not velocity.any():
-        raise InvalidInputError("result.goal", list(wanted.goal or ()), "one to the side of the object, or above it")
-    if not task.lifts and velocity[2]:
-        raise InvalidInputError("result", np.round(velocity, 3).tolist(), "a horizontal push: one arm lifts nothing")
-    if velocity[2] < 0.0:
-        raise InvalidInputError("result", np.round(velocity, 3).tolist(), "one that does not lead into the table")
+        raise InvalidInputError("result.goal", goal, "one to the side of the object, or above it")
+    if velocity[2] < 0.0 or not lifts and velocity[2]:
+        expected = "one that does not lead into the table" if lifts else "a horizontal push: one arm lifts nothing"
+        raise InvalidInputError("result", np.round(velocity, 3).tolist(), expected)
     return velocity
 
 
-def _plans(task: Task, wanted: WantedResult, known: HitUncertainty, robots: Sequence[RobotModel]) -> list[HitPlan]:
-    """Plans of a result within every limit, the one to take first, then at most three others."""
-    velocity = wanted_velocity(task, wanted, known)
-    pattern, few = pattern_of(task, wanted, velocity, known), Worlds.drawn(known, FEW)
-    target = np.array(wanted.slide) if wanted.slide is not None else velocity if task.lifts else velocity[:2]
-    found: list[tuple[float, HitState]] = []
-    over, refused = (0.0, ""), None
-    for candidate in candidates(pattern, robots, velocity)[:TRIED]:
+def _fastest(
+    task: Task, wanted: WantedResult, velocity: Array, known: HitUncertainty, robots: Sequence[RobotModel]
+) -> tuple[float, list[HitState], InvalidInputError | None]:
+    """The largest feasible share of a velocity (3,), m/s, hits that have it, and what refuses a larger one.
+
+    Raises:
+        InvalidInputError: No share is feasible.
+    """
+    able = candidates(pattern_of(task, wanted, velocity, known), robots, velocity)
+    low, high, found = 0.0, 2.0, list[HitState]()
+    refused: InvalidInputError | None = None
+    for _ in range(HALVINGS + 1):
+        share = 0.5 * (low + high)
         try:
-            slower = min(1.0, NEARLY / candidate.load)
-            state = aim(replace(candidate, closing=slower * candidate.closing), robots, slower * velocity, known)
-            worst = min(loads_of(state, known), key=lambda load: load.headroom)
-            if slower * worst.headroom < 1.0:
-                over = max(over, (KEPT * slower * worst.headroom, f"{worst.name} of {worst.where or 'the arm'}"))
-                continue
-            state = approached(state if slower == 1.0 else aim(candidate, robots, velocity, known))
+            found = _feasible(able, wanted, share, velocity, known, robots)
         except InvalidInputError as error:
-            refused = refused or error
-            over = max(over, (KEPT / candidate.load, candidate.limit)) if candidate.load > 1.0 else over
+            high, refused = share, error
             continue
-        found.append((state.jump(known, stated(state, known)), state))
-        if len(found) == AIMED:
+        low = share
+        if share == 1.0 or wanted.is_free:
             break
-    if over[0] and not found:
-        raise OverLimitError(velocity, *over)
     if refused is not None and not found:
         raise refused
-    compared = []
-    for jump, state in sorted(found, key=lambda each: each[0])[:REFINED]:
-        plan = _summary(state, wanted, target, replace(known, material=RIGID), few)
-        compared.append((plan.probability, jump, state, plan))
-    enough = max(probability for probability, *_ in compared) - AS_PROBABLE
-    compared.sort(key=lambda each: (each[0] < enough, each[1] if each[0] >= enough else -each[0]))
-    best = _summary(compared[0][2], wanted, target, known, Worlds.drawn(known, MANY))
-    return [best, *(plan for *_, plan in compared[1:][:ALTERNATIVES])]
+    return low, found, refused
 
 
-def _summary(state: HitState, wanted: WantedResult, target: Array, known: HitUncertainty, worlds: Worlds) -> HitPlan:
-    """The plan of a hit for a target (k,), by its results in drawn worlds."""
-    drawn = results(state.task, wanted.kind, state.velocities(known, worlds), worlds)
+def _feasible(
+    able: Sequence[Candidate], wanted: WantedResult, share: float, velocity: Array, known: HitUncertainty,
+    robots: Sequence[RobotModel],
+) -> list[HitState]:  # fmt: skip
+    """Hits for a share of a velocity (3,), m/s, within every limit; one is enough for less than all of it.
+
+    Raises:
+        InvalidInputError: There is none.
+    """
+    found, refused = list[HitState](), InvalidInputError("result", wanted.kind, "a slower one")
+    near = [candidate for candidate in able if share * candidate.load <= ROUGH] or able
+    for candidate in near[:TRIED]:
+        own = replace(candidate, task=pattern_of(candidate.task, wanted, share * velocity, known))
+        try:
+            found.append(approached(aim(own, robots, share * velocity, known), known))
+        except InvalidInputError as error:
+            refused = error if candidate is near[0] else refused
+        if len(found) == (AIMED if share == 1.0 or wanted.is_free else 1):
+            break
+    if not found:
+        raise refused
+    return found
+
+
+def _compared(states: Sequence[HitState], wanted: WantedResult, known: HitUncertainty) -> list[HitPlan]:
+    """Plans of hits for a result, the one to take first: the least jump of those that are as probable as any."""
+    states = sorted(states, key=lambda state: state.jump(known))
+    plans = [_summary(state, wanted, replace(known, material=RIGID)) for state in states]
+    enough = max(plan.probability for plan in plans) - AS_PROBABLE
+    first = next(index for index, plan in enumerate(plans) if plan.probability >= enough)
+    best = plans.pop(first)
+    best = best if known.material == RIGID else _summary(states[first], wanted, known)
+    return [best, *sorted(plans, key=lambda plan: -plan.probability)]
+
+
+def _summary(state: HitState, wanted: WantedResult, known: HitUncertainty) -> HitPlan:
+    """The plan of a hit for a result, by those in drawn worlds."""
+    worlds = drawn_worlds(WORLDS)
+    drawn = results(state.task, wanted.kind, state.velocities(known, worlds), known, worlds)
+    target = np.array(wanted.slide or wanted_velocity(state.task, wanted, known))[: drawn.shape[1]]
     centre, half_width, _ = material_interval(drawn)
     away = np.linalg.norm(drawn - target, axis=1)
-    arms = list(zip(state.field.arms, state.robots, strict=True))
-    return HitPlan(
-        task=state.task,
-        wanted=wanted,
-        result=centre,
-        half_width=half_width,
-        probability=float(np.mean(away <= wanted.tolerance * np.linalg.norm(target))),
-        postures=tuple(state.q),
-        points=tuple(own.impact_position - robot.tool_radius * own.normal for own, robot in arms),
-        normals=tuple(own.normal for own, _ in arms),
-        velocities=tuple(own.impact_velocity for own, _ in arms),
-        loads=loads_of(state, known),
-    )
+    probability = float(np.mean(away <= wanted.tolerance * np.linalg.norm(target)))
+    return HitPlan(state.task, wanted, centre, half_width, probability, loads_of(state, known))
 
 
 def pattern_of(task: Task, wanted: WantedResult, velocity: Array, known: HitUncertainty) -> Task:
     """The task with the goal of a result, where the tools release an object that shall slide on alone."""
     release, goal = not task.lifts and wanted.kind != GOAL, wanted.goal or task.goal
     if release:
-        goal = _three(np.add(task.object.position, [*_slide(task, velocity, known), 0.0]))
+        goal = three(np.add(task.object.position, [*_slide(task, velocity, known), 0.0]))
     return replace(task, goal=goal, fields=replace(task.fields, release=release), result=None)
 
 
 def _slide(task: Task, velocity: Array, known: HitUncertainty) -> Array:
     """Way (2,) that the object slides from a velocity (3,), m/s, where all is as stated, m."""
-    return np.asarray(results(task, SLIDE, velocity[None], Worlds.stated(known, np.zeros((1, 2))))[0])
+    return np.asarray(results(task, SLIDE, velocity[None], known, np.zeros((1, CARRY + 1)))[0])
 
 
 def _nearest(task: Task, wanted: WantedResult, velocity: Array, known: HitUncertainty) -> WantedResult:
@@ -250,11 +259,6 @@ def _nearest(task: Task, wanted: WantedResult, velocity: Array, known: HitUncert
         x, y = _slide(task, velocity, known).tolist()
         return replace(wanted, slide=(x, y))
     if wanted.velocity is not None:
-        return replace(wanted, velocity=_three(velocity))
+        return replace(wanted, velocity=three(velocity))
     way = velocity / (PUSH_SHARE * task.fields.post_gain)
-    return replace(wanted, goal=_three(np.add(task.object.position, way)))
-
-
-def _three(numbers: Array) -> Vector:
-    x, y, z = numbers.tolist()
-    return x, y, z
+    return replace(wanted, goal=three(np.add(task.object.position, way)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -66,9 +66,9 @@ def predict_grasp(
         shifts.append(shift)
     postures = np.split(q, np.cumsum([robot.n for robot in robots])[:-1])
     arms = placed_arms(task, robots, postures, velocities, shifts)
-    prediction = _predict(
-        task, robots, field, arms, field.object_position, range(len(robots)), askew=False, weighing=weighing
-    )
+    place, hitting = field.object_position, range(len(robots))
+    scene = grasp_scene(task, robots, field, arms, place, hitting, askew=False, weighing=weighing)
+    prediction = predict_simultaneous(**scene, search=False)
     return np.asarray(prediction.velocity_after[task.object.name][:3])
 
 
@@ -111,7 +111,8 @@ def predict_grasp_impact(
     # An arm that does not hit now has no information on the object's position; average over those that do.
     position = field.object_position_from_tools(tools)
     position = field.object_position + (position - field.object_position) * (len(robots) / len(hitting))
-    return _predict(task, robots, field, arms, position, hitting, inertia, times)
+    scene = grasp_scene(task, robots, field, arms, position, hitting, times=times)
+    return predict_simultaneous(**scene, inertia=inertia, search=False)
 
 
 def placed_arms(
@@ -134,18 +135,22 @@ def tool_of(arm: ArmState) -> pin.SE3:
     return pin.SE3(arm.rotation, arm.position).act(arm.robot.placement(arm.q))
 
 
-def _predict(
+def grasp_scene(
     task: Task,
     robots: Sequence[RobotModel],
     field: ReferenceField,
     arms: dict[str, ArmState],
     object_position: Array,
     hitting: Sequence[int],
-    inertia: str = "M+B_theta",
+    *,
     times: Sequence[float] | None = None,
     askew: bool = True,
     weighing: float = 0.0,
-) -> SimultaneousPrediction:
+) -> dict[str, Any]:
+    """What `predict_simultaneous` takes of arms (see `placed_arms`) whose tools meet an object at a position (3,), m.
+
+    See `predict_grasp_impact` and `predict_grasp`; all corners meet the object at once where they are not `askew`.
+    """
     contacts: list[BodyContact] = []
     gaps: list[Array] = []
     body = PlacedShape(shape_of(field), object_position, field.object_rotation)
@@ -166,12 +171,11 @@ def _predict(
         contacts += table_contacts(task.object.name, body, task.object.friction_table, table=carrier)
         if carrier:
             objects[TABLE] = moving_table(field.object_velocity)
-    predict = partial(predict_simultaneous, contacts, arms=arms, objects=objects, inertia=inertia, search=False)
-    if not gaps:
-        return predict()
-    closed = np.zeros(len(contacts) - sum(len(own) for own in gaps))
-    open_gaps = np.concatenate([*gaps, closed])
-    return predict(gaps=open_gaps, time_constant=time_constant)
+    scene: dict[str, Any] = {"contacts": contacts, "arms": arms, "objects": objects}
+    if gaps:
+        closed = np.zeros(len(contacts) - sum(len(own) for own in gaps))
+        scene |= {"gaps": np.concatenate([*gaps, closed]), "time_constant": time_constant}
+    return scene
 
 
 def pad_time(task: Task, hitting: Sequence[int]) -> float:

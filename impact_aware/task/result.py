@@ -45,3 +45,8 @@ class WantedResult(Options):
     def kind(self) -> str:
         """`velocity`, `slide` or `goal`."""
         return GOAL if self.goal is not None else SLIDE if self.slide is not None else VELOCITY
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any speed will do, as with a goal alone."""
+        return self.goal is not None and self.velocity is None

@@ -28,6 +28,14 @@ ANGLE = Range(-6.3, 6.3, "rad")
 SHAPE_ENTRIES = {"box": ("half_extents",), "cylinder": ("radius", "half_length"), "hull": ("vertices",)}
 """Entries of a task's object that make each of the `SHAPES`."""
 
+
+
+def three(numbers: Array) -> Vector:
+    """The numbers of an array (3,)."""
+    x, y, z = numbers.tolist()
+    return x, y, z
+
+
 _UP = np.array([0.0, 0.0, 1.0])
 _SIZE = Range(0.0, 5.0, "m", open_below=True)
 _RANGES = {

@@ -19,7 +19,7 @@ from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Tru
 from impact_aware.experiments.run_figures import figures_of
 from impact_aware.parameters import Options, described
 from impact_aware.planning import HitPlan, HitUncertainty, WantedResult, candidates, plan_hit
-from impact_aware.planning.aiming import aim, approached, hit_state, loads_of, stated
+from impact_aware.planning.aiming import aim, approached, hit_state
 from impact_aware.planning.plan import pattern_of, wanted_velocity
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.simulation.joint_elasticity import STIFFNESS
@@ -190,7 +190,7 @@ def measured(plan: HitPlan, generator: np.random.Generator) -> dict[str, Any]:
         "task": plan.task.name,
         "object": plan.task.object.name,
         "apart": found.arms_apart,
-        "closing": float(np.abs(plan.velocities[0] @ plan.normals[0])),
+        "closing": float(np.abs(plan.hits[0].velocity @ plan.hits[0].normal)),
     }
 
 
@@ -254,9 +254,8 @@ def feasible_somewhere(task: Task, wanted: WantedResult) -> bool:
     for candidate in found:
         try:
             state = aim(candidate, robots, velocity, known)
-            if loads_of(state, known)[0].share <= 1.0:
-                approached(state)
-                return True
+            approached(state, known)
+            return True
         except ImpactAwareError:
             continue
     return False
@@ -282,7 +281,7 @@ def as_shipped(name: str) -> dict[str, Any]:
     """Peak and jump of a shipped task, and of a hit that is planned for the same goal and velocity after."""
     task, known = load_task(name), HitUncertainty()
     state = hit_state(task, robots_of_task(task))
-    velocity = state.velocities(known, stated(state, known)).mean(axis=0) * (1.0, 1.0, float(task.lifts))
+    velocity = state.velocities(known, state.stated).mean(axis=0) * (1.0, 1.0, float(task.lifts))
     x, y, z = velocity.tolist()
     plan = plan_hit(task, WantedResult(goal=task.goal, velocity=(x, y, z)))
     before, after = (np.mean([peak_and_jump(each, seed) for seed in range(RUNS)], axis=0) for each in (task, plan.task))
