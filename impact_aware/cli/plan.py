@@ -111,8 +111,8 @@ def _map(args: argparse.Namespace, task: Task, out: Path) -> int:
     from impact_aware.planning.arm_map import arm_map
     from impact_aware.planning.figures import map_figure
 
-    arm, robot = task.arms[0], robots_of_task(task)[0]
-    points = arm_map(task, robot, spacing=SPACING, directions=DIRECTIONS)
+    arm = task.arms[0]
+    points = arm_map(task, robots_of_task(task)[0], spacing=SPACING, directions=DIRECTIONS)
     if not points:
         raise InvalidInputError("task", task.name, f"a table within reach of {arm.robot}")
     fastest = max(points, key=lambda point: point.best.speed)

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.contact.shape import shortest_turn
+from impact_aware.contact.shape import PlacedShape, shortest_turn
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import Color, Marker, Sheet
 from impact_aware.planning.candidates import NULL_ANGLES, held_postures
@@ -17,8 +17,9 @@ from impact_aware.planning.capability import Capability, capability
 from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.robot import RobotModel
 from impact_aware.task import Task, base_placement
+from impact_aware.task.clearance import is_clear
 from impact_aware.task.hit import hit_of
-from impact_aware.task.make_field import usual_posture
+from impact_aware.task.make_field import arm_reference, usual_posture
 
 EVERY = 3
 """Angles of the redundant joint that the map skips to, of those that a plan tries."""
@@ -51,9 +52,9 @@ class MapPoint(NamedTuple):
 
 
 def arm_map(task: Task, robot: RobotModel, *, spacing: float, directions: int) -> list[MapPoint]:
-    """The largest safe speeds of a task's first arm with its object and tool; points out of reach are left out.
+    """The largest safe speeds of a task's first arm with its object and tool, which are turned with the direction.
 
-    The tool is turned from the task's orientation with the direction. Links that touch something are not looked at.
+    Points are left out that are out of reach, or where links would touch the object or the table in every posture.
 
     Args:
         task: Its object, tool, height of the hit and base.
@@ -61,22 +62,27 @@ def arm_map(task: Task, robot: RobotModel, *, spacing: float, directions: int) -
         spacing: Between points, m.
         directions: Horizontal ones, evenly spaced.
     """
-    arm, found = task.arms[0], list[MapPoint]()
-    hit, base, joint = hit_of(task.object, arm), base_placement(arm), arm.null_space_joint
+    arm, thing, found = task.arms[0], task.object, list[MapPoint]()
+    hit, base, joint = hit_of(thing, arm), base_placement(arm), arm.null_space_joint
+    own = arm_reference(task, arm, robot)
     pattern = hit.normal * (1.0, 1.0, 0.0) / np.linalg.norm(hit.normal[:2])
     reach = np.arange(-round(REACH / spacing), round(REACH / spacing) + 1) * spacing
     for side in np.linspace(0.0, 2.0 * np.pi, directions, endpoint=False):
         direction, seed = np.array([np.cos(side), np.sin(side), 0.0]), usual_posture(arm, robot)
-        turned = shortest_turn(pattern, -direction) @ rotation_from_quaternion(arm.orientation)
-        normal = -base.rotation.T @ direction
+        turn, normal = shortest_turn(pattern, -direction), -base.rotation.T @ direction
+        turned, upright = turn @ rotation_from_quaternion(arm.orientation), turn @ thing.rotation
         for x in reach:
             for y in reach[(np.hypot(x, reach) <= REACH) & (np.hypot(x, reach) >= BASE)]:
                 position = np.array([*(base.translation[:2] + (x, y)), hit.point[2]])
                 place = base.actInv(pin.SE3(turned, position))
                 held = [q for _, q in held_postures(robot, place, seed, joint, NULL_ANGLES[::EVERY], restarts=0)]
-                if held:
-                    seed, able = held[-1], [capability(robot, q, normal, task.object.mass, joint) for q in held]
-                    found.append(MapPoint(position, direction, max(able, key=lambda each: each.speed)))
+                seed = held[-1] if held else seed
+                there = PlacedShape(thing.solid, position + turn @ (thing.position - own.impact_position), upright)
+                able = [(capability(robot, q, normal, thing.mass, joint), q) for q in held]
+                able.sort(key=lambda each: -each[0].speed)
+                best = next((best for best, q in able if is_clear(there, robot, base, own, q)), None)
+                if best is not None:
+                    found.append(MapPoint(position, direction, best))
     return found
 
 

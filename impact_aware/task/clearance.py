@@ -105,7 +105,7 @@ def check_postures(
     still, arms = np.zeros(3), _arms(field, robots, bases)
     moved = (still, still, field.goal - field.object_position)
     samples = [(list(each), there) for each, there in zip(zip(*postures, strict=True), moved, strict=True)]
-    _refuse_closest(field, _approaches(field, arms, samples))
+    _refuse_closest(field, _approaches(_placed(field), moved[-1], arms, samples))
 
 
 def approaches(
@@ -123,7 +123,16 @@ def approaches(
         given = f"{distance:g} m from the object"
         raise InvalidInputError(f"goal of task {field.task}", given, f"{farthest:g} m at most")
     arms = _arms(field, robots, bases)
-    return _approaches(field, arms, _motion(field, arms, postures))
+    return _approaches(_placed(field), field.goal - field.object_position, arms, _motion(field, arms, postures))
+
+
+def is_clear(placed: PlacedShape, robot: RobotModel, base: pin.SE3, own: ArmReference, q: Array) -> bool:
+    """Whether only the tool of one arm in a posture (n,), rad, is near an object on its table, or at it."""
+    return not _approaches(placed, np.zeros(3), [_Arm(robot, base, own, False)], [([q], np.zeros(3))])
+
+
+def _placed(field: ReferenceField) -> PlacedShape:
+    return PlacedShape(shape_of(field), field.object_position, field.object_rotation)
 
 
 def _arms(field: ReferenceField, robots: Sequence[RobotModel], bases: Sequence[pin.SE3]) -> list[_Arm]:
@@ -140,9 +149,9 @@ _Sample: TypeAlias = tuple[list[Array], Array]
 """Postures (n,) of all arms, rad, and how far (3,) the object has moved, m."""
 
 
-def _approaches(field: ReferenceField, arms: Sequence[_Arm], samples: Iterable[_Sample]) -> list[Approach]:
-    placed = PlacedShape(shape_of(field), field.object_position, field.object_rotation)
-    travel = field.goal - field.object_position
+def _approaches(
+    placed: PlacedShape, travel: Array, arms: Sequence[_Arm], samples: Iterable[_Sample]
+) -> list[Approach]:
     board, half = table_board(_table_top(placed), placed.position, travel, placed.shape.reach)
     thing, block = _coal_shape(placed.shape), coal.Box(*(2.0 * half))
     least: dict[tuple[str, str], Approach] = {}

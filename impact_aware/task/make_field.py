@@ -53,7 +53,7 @@ def make_field(
     solid = task.object.solid
     for arm, robot in zip(task.arms, robots, strict=True):
         _check_entries(task, arm, robot)
-    arms = tuple(_arm_reference(task, arm, robot) for arm, robot in zip(task.arms, robots, strict=True))
+    arms = tuple(arm_reference(task, arm, robot) for arm, robot in zip(task.arms, robots, strict=True))
     away = max(float(np.linalg.norm(own.impact_position - task.object.position)) for own in arms)
     # The tool's own size may put the impact position outside a small object's corners.
     r_min = fields.ante_radius_min if fields.ante_radius_min > 0.0 else max(solid.reach, OUTSIDE * away)
@@ -180,7 +180,8 @@ def joint_velocity_of_tool(arm: ArmTask, robot: RobotModel, q: Array, velocity: 
     return np.asarray(np.linalg.lstsq(jacobian, wanted, rcond=None)[0])
 
 
-def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
+def arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
+    """What a field states of one arm; nothing is checked."""
     hit = hit_of(task.object, arm)
     wrench = np.zeros(6)
     push = np.subtract(task.destination, task.object.position)

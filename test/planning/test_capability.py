@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import impact_aware as ia
+from impact_aware.planning import arm_map as arm_map_module
 from impact_aware.planning.arm_map import arm_map
 from impact_aware.planning.capability import capability
 from impact_aware.robot.profile import load_profile
@@ -56,3 +57,13 @@ def test_the_map_follows_the_base_and_leaves_out_what_is_out_of_reach():
     # The arm's posture turns with its base: the best of a point is a hit that the arm can do.
     best = max(points, key=lambda point: point.best.speed)
     assert 0.3 < best.best.speed < 1.7 and 2.0 < best.best.effective_mass < 15.0
+
+
+def test_the_map_leaves_out_points_where_a_link_would_touch_the_table(monkeypatch):
+    task = ia.load_task("hit_and_push_palm")
+    clear = {tuple(point.position) for point in arm_map(task, ROBOT, spacing=0.3, directions=3)}
+    monkeypatch.setattr(arm_map_module, "is_clear", lambda *_: True)
+    reached = {tuple(point.position) for point in arm_map(task, ROBOT, spacing=0.3, directions=3)}
+    assert clear < reached
+    # Right in front of the base and low over the table, the forearm is in the way; farther out it is not.
+    assert any(np.hypot(x, y) > 0.5 for x, y, _ in clear)
