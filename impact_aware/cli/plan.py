@@ -53,7 +53,9 @@ def run(args: argparse.Namespace) -> int:
     if args.map:
         refuse_given(args, ("velocity", "slide", "goal"), "a plan: --map has no result")
         return _map(args, task, out)
-    plan = plan_hit(task, WantedResult(**chosen(args, WantedResult)), HitUncertainty(**chosen(args, HitUncertainty)))
+    stated = task.result is not None and not any((args.velocity, args.slide, args.goal))
+    wanted = task.result if task.result and stated else WantedResult(**chosen(args, WantedResult))
+    plan = plan_hit(task, wanted, HitUncertainty(**chosen(args, HitUncertainty)))
     summary = summary_of(plan) | {"task_file": str(out / "task.yaml"), "figure": str(out / "plan.png")}
     with OutputFolder(out, "plan", aside=True) as folder:
         from impact_aware.planning.figures import plan_figure

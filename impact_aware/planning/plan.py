@@ -35,22 +35,16 @@ HALVINGS = 5
 """Halvings of the interval that holds the largest feasible share of a result: to 3 % of its speed."""
 
 LIMITING = 0.85
-"""Share of a limit from which that limit is why no faster hit is feasible."""
+"""Share of a limit from which it is named as what no faster hit keeps: energy grows with the square of the speed."""
 
-ROUGH = 1.3
-"""Estimated load up to which a candidate is aimed."""
+ROUGH = 1.5
+"""Estimated load up to which a candidate is aimed: the estimate is that of a central hit without friction."""
 
 SMALLER = (0.8, 0.6, 0.4, 0.2)
 """Shares of a result that are tried where none is feasible at any speed, such as a goal that is out of reach."""
 
 AS_PROBABLE = 0.03
 """Probabilities that differ by less are equal: about the standard error of `WORLDS` near certainty."""
-
-SLOWER, KEPT, ATTEMPTS = 0.6, 0.98, 4
-"""Factor on a speed that is refused, share of the speed that a limit allows, and how often either is applied."""
-
-ROUGH = 1.5
-"""Factor by which the fastest hit of a candidate may be faster than its estimated load has it."""
 
 PUSH_SHARE = 0.5
 """Speed after a hit over the speed with which the field leads from there to the goal: its mean on the way."""

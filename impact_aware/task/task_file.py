@@ -54,7 +54,7 @@ def load_task(name_or_path: str | Path, changes: Mapping[str, Any] | None = None
 
 
 def parse_task(content: Mapping[str, Any], folder: Path | None = None) -> Task:
-    """Make a task from the content of a task file.
+    """Make a task from the content of a task file; one with a `result` needs no goal and no speed.
 
     Args:
         content: What the file holds.
@@ -68,7 +68,8 @@ def parse_task(content: Mapping[str, Any], folder: Path | None = None) -> Task:
     for key in content:
         if key not in known:
             raise UnknownNameError("task entry", str(key), known)
-    for key in ("name", "goal", "object", "arms"):
+    planned = bool(content.get("result"))
+    for key in ("name", "object", "arms") if planned else ("name", "goal", "object", "arms"):
         if key not in content:
             raise InvalidInputError(key, "nothing", f"an entry '{key}' in the task")
     arms = _entries("arms", content["arms"], MOST_ARMS)
@@ -77,15 +78,16 @@ def parse_task(content: Mapping[str, Any], folder: Path | None = None) -> Task:
             expected = "one of base_yaw and base_rpy, not both"
             raise InvalidInputError(f"arms[{index}].base_yaw", entry["base_yaw"], expected)
     others = _entries("objects", content.get("objects", []), MOST_ENTRIES)
+    thing = _parse_object(content["object"], "object", folder)
     return Task(
         name=_word("name", content["name"]),
-        goal=_numbers("goal", content["goal"], 3),
-        object=_parse_object(content["object"], "object", folder),
+        goal=_numbers("goal", content["goal"], 3) if "goal" in content else thing.position,
+        object=thing,
         arms=tuple(_placed(_parse(ArmTask, entry, f"arms[{index}]")) for index, entry in enumerate(arms)),
         fields=_parse(FieldParameters, content.get("fields", {}), "fields"),
         frame=_word("frame", content.get("frame", "base")),
         objects=tuple(_parse_object(entry, f"objects[{index}]", folder) for index, entry in enumerate(others)),
-        result=from_mapping(WantedResult, "result", content["result"]) if content.get("result") else None,
+        result=from_mapping(WantedResult, "result", content["result"]) if planned else None,
     )
 
 

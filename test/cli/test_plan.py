@@ -1,6 +1,7 @@
 """`impact-aware plan`: what it prints and leaves behind, what it refuses, and the map."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,17 @@ def test_a_plan_is_a_task_file_a_picture_and_its_numbers(command, tmp_path):
     field = make_field(task, robots_of_task(task))
     np.testing.assert_allclose(field.arms[0].impact_velocity, made["arms"][0]["velocity"], atol=1e-9)
     assert (out / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_scene_of_the_page_needs_no_goal_speed_start_or_posture(command, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "planning.md").read_text()
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(page.split("```yaml\n")[1].split("```")[0])
+    status, printed, _ = command("plan", scene, "--json", "--out", tmp_path / "plan")
+    made = json.loads(printed)
+    assert status == 0 and made["wanted"]["slide"] == [0.02, -0.05]
+    status, printed, _ = command("plan", scene, "--velocity", 0, -0.2, 0, "--json", "--out", tmp_path / "other")
+    assert status == 0 and json.loads(printed)["wanted"]["velocity"] == [0.0, -0.2, 0.0]
 
 
 def test_an_infeasible_result_ends_with_status_1_its_reason_and_the_nearest_plan(command, tmp_path):

@@ -9,6 +9,7 @@ import yaml
 import impact_aware as ia
 from impact_aware.control.safety.impact_check import check_field
 from impact_aware.experiments.episode_settings import EpisodeSettings
+from impact_aware.planning import outcome as outcome_module
 from impact_aware.planning.aiming import SHORTER, started
 from impact_aware.planning.candidates import passed_on
 from impact_aware.planning.outcome import CARRY, results, speed_for_slide
@@ -227,6 +228,30 @@ def test_an_object_that_never_stops_is_refused(result):
 def test_a_lift_that_is_too_steep_for_the_palms_is_refused_with_a_slower_one():
     plan = ia.plan_hit(scene("dual_arm_grab"), ia.WantedResult(velocity=(0.0, 0.0, 3.0)))
     assert "stay on their faces" in plan.reason and 0.02 < plan.wanted.velocity[2] < 0.6
+
+
+@pytest.mark.parametrize(
+    ("name", "velocity", "most"),
+    [
+        ("hit_and_push_palm", (0.05, -0.3, 0.0), 420),
+        ("dual_arm_grab", (0.0, 0.02, 0.08), 460),
+        ("hit_and_push_can", (0.2, -0.9, 0.0), 150),
+    ],
+)
+def test_a_plan_takes_few_predictions_even_where_the_result_is_infeasible(monkeypatch, name, velocity, most):
+    calls, predict = [], outcome_module.predict_simultaneous
+    monkeypatch.setattr(outcome_module, "predict_simultaneous", lambda *a, **k: calls.append(1) or predict(*a, **k))
+    ia.plan_hit(ia.load_task(name), ia.WantedResult(velocity=velocity))
+    assert 80 < len(calls) <= most
+
+
+def test_the_nearest_feasible_result_is_near_the_limit_and_a_little_more_is_refused():
+    task, wanted = ia.load_task("hit_and_push_can"), (0.1, -1.0, 0.0)
+    nearest = ia.plan_hit(task, ia.WantedResult(velocity=wanted))
+    more = tuple(1.08 * number for number in nearest.wanted.velocity)
+    assert nearest.reason and ia.plan_hit(task, ia.WantedResult(velocity=more)).reason
+    same = ia.plan_hit(task, ia.WantedResult(velocity=nearest.wanted.velocity))
+    assert not same.reason and same.wanted.velocity == nearest.wanted.velocity
 
 
 def test_an_object_out_of_reach_is_refused():
