@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import yaml
 
 from impact_aware.cli.options import chosen, refuse_given
 from impact_aware.cli.output import plain, row, show, show_notes
@@ -147,27 +146,19 @@ def _table(points: list[MapPoint]) -> str:
 
 def _record(folder: Path, frame: str, points: list[MapPoint]) -> None:
     """Write the markers as a rosbag2 folder with one message on `arm_map`, which RViz shows during a replay."""
-    from impact_aware.bags.mcap_copy import McapCopy
-    from impact_aware.bags.raw_messages import RawMessage
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    from impact_aware.bags.message_types import annotation_types
     from impact_aware.markers import Changes
     from impact_aware.markers.marker import Sheet
     from impact_aware.messages.marker import TYPE, changes_to_message
     from impact_aware.planning.arm_map import map_markers
-    from impact_aware.recordings.annotated_bag import added_topic
     from impact_aware.recordings.annotations import RECORDED
 
     changes = Changes(tuple(map_markers(Sheet("arm_map", frame, 0.0), points)))
-    data = RECORDED.serialize(changes_to_message(changes, RECORDED), TYPE)
-    name = f"{folder.name}_0.mcap"
-
-    def write(stream: BinaryIO) -> None:
-        copy = McapCopy(stream, name, {})
-        copy.add_all([RawMessage(added_topic("/arm_map", TYPE), 0, 0, 0, data)])
-        copy.finish({})
-        write_whole(folder / "metadata.yaml", yaml.safe_dump(copy.index(), sort_keys=False))
-
-    folder.mkdir()
-    write_whole(folder / name, write)
+    with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection("/arm_map", TYPE, typestore=annotation_types())
+        writer.write(connection, 0, RECORDED.serialize(changes_to_message(changes, RECORDED), TYPE))
 
 
 def _draw(path: Path, figure: Callable[[], Any]) -> None:
