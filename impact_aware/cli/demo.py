@@ -259,7 +259,8 @@ def _check_reach(name: str, robot: str) -> None:
     try:
         make_field(task, robots)
     except InvalidInputError as error:
-        wanted = f"an arm that can do task {task.name}: {error}; a task for this arm goes to --task-file"
+        mend = f"impact-aware plan {name} plans it" if task.result else "a task for this arm goes to --task-file"
+        wanted = f"an arm that can do task {task.name}: {error}; {mend}"
         raise InvalidInputError("robot", robot, wanted) from error
 
 

@@ -27,7 +27,7 @@ def test_a_plan_is_a_task_file_a_picture_and_its_numbers(command, tmp_path):
     assert (out / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_scene_of_the_page_needs_no_goal_speed_start_or_posture(command, tmp_path):
+def test_the_scene_of_the_page_needs_no_goal_speed_start_or_posture(command, refused, tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "planning.md").read_text()
     scene = tmp_path / "scene.yaml"
     scene.write_text(page.split("```yaml\n")[1].split("```")[0])
@@ -36,6 +36,9 @@ def test_the_scene_of_the_page_needs_no_goal_speed_start_or_posture(command, tmp
     assert status == 0 and made["wanted"]["slide"] == [0.02, -0.05]
     status, printed, _ = command("plan", scene, "--velocity", 0, -0.2, 0, "--json", "--out", tmp_path / "other")
     assert status == 0 and json.loads(printed)["wanted"]["velocity"] == [0.0, -0.2, 0.0]
+    # Its own start is none that the arm reaches: the plan's is.
+    message = refused("demo", "hit-and-push", "--task-file", scene, "--out", tmp_path / "demo")
+    assert message.endswith(f"impact-aware plan {scene} plans it\n")
 
 
 def test_an_infeasible_result_ends_with_status_1_its_reason_and_the_nearest_plan(command, tmp_path):
