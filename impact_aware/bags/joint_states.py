@@ -149,7 +149,6 @@ def _required(values: Array | None, rows: int, count: int) -> Array:
     return np.full((rows, count), np.nan) if values is None else values
 
 
-
 def joint_state_deserializer(bag: Bag, topic: str) -> Callable[[bytes], Any]:
     """Function from the bytes of a message on a topic to an object with the fields of a JointState.
 

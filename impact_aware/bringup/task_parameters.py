@@ -60,12 +60,6 @@ def own_arm(task: Task, name: str) -> ArmTask | None:
     return next((each for each in task.arms if len(task.arms) == 1 or each.name == name), None)
 
 
-def own_contact(task: Task, arm: str) -> dict[str, Any] | None:
-    """`contact_parameters` of the arm of this name, or of the only one; None where the task has no such arm."""
-    own = own_arm(task, arm)
-    return None if own is None else contact_parameters(task, own)
-
-
 def _shape_parameters(shape: Shape) -> dict[str, Any]:
     """Return an object's shape as parameters that `shape_of` takes; a box needs no name."""
     told: dict[str, Any] = {"object_half_extents": [float(half) for half in shape.half_extents]}

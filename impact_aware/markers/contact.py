@@ -207,5 +207,4 @@ def _ellipsoid(
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] *= -1.0
     diameters = 2.0 * style.deviations * scale * np.sqrt(np.maximum(variances, 0.0))
-    orientation = quaternion_from_rotation(axes)
-    return sheet.ellipsoid(item, number, centre, orientation, np.maximum(diameters, THINNEST), color)
+    return sheet.sphere(item, number, centre, np.maximum(diameters, THINNEST), color, quaternion_from_rotation(axes))

@@ -106,39 +106,25 @@ class Sheet:
         scale = np.array([width, max(2.4 * width * head / (3.5 * width), 1e-4), max(head, 1e-4)])
         return self._make(Kind.ARROW, item, number, color, points=np.array([begin, begin + along]), scale=scale)
 
-    def sphere(self, item: str, number: int, centre: ArrayLike, diameter: float, color: Color) -> Marker:
-        """A ball."""
-        return self.ellipsoid(item, number, centre, UPRIGHT, np.full(3, diameter), color)
-
-    def ellipsoid(
-        self,
-        item: str,
-        number: int,
-        centre: ArrayLike,
-        orientation: ArrayLike,
-        diameters: ArrayLike,
-        color: Color,
-    ) -> Marker:
-        """A ball with three diameters (3,), m, along the axes of `orientation`."""
-        return self._make(
-            Kind.SPHERE, item, number, color, position=_array(centre), orientation=_array(orientation),
-            scale=_array(diameters),
-        )  # fmt: skip
+    def sphere(
+        self, item: str, number: int, centre: ArrayLike, diameters: ArrayLike, color: Color,
+        orientation: ArrayLike = UPRIGHT,
+    ) -> Marker:  # fmt: skip
+        """A ball, or one with three diameters (3,), m, along the axes of `orientation`."""
+        return self._body(Kind.SPHERE, item, number, centre, diameters, color, orientation)
 
     def box(
-        self,
-        item: str,
-        number: int,
-        centre: ArrayLike,
-        edges: ArrayLike,
-        color: Color,
+        self, item: str, number: int, centre: ArrayLike, edges: ArrayLike, color: Color,
         orientation: ArrayLike = UPRIGHT,
-    ) -> Marker:
+    ) -> Marker:  # fmt: skip
         """A box with three edges (3,), m."""
-        return self._make(
-            Kind.CUBE, item, number, color, position=_array(centre), orientation=_array(orientation),
-            scale=_array(edges),
-        )  # fmt: skip
+        return self._body(Kind.CUBE, item, number, centre, edges, color, orientation)
+
+    def _body(
+        self, kind: Kind, item: str, number: int, centre: ArrayLike, size: ArrayLike, color: Color, turn: ArrayLike
+    ) -> Marker:
+        scale = np.broadcast_to(_array(size), (3,))
+        return self._make(kind, item, number, color, position=_array(centre), orientation=_array(turn), scale=scale)
 
     def lines(
         self, item: str, number: int, points: ArrayLike, width: float, color: Color, *, strip: bool = False

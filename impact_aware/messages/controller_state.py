@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from impact_aware.arrays import Array
 from impact_aware.control import Command, SafeReason
 from impact_aware.messages.geometry import write_twist, write_vector
 from impact_aware.messages.types import MessageTypes
-from impact_aware.robot import RobotModel
+from impact_aware.task.arms import Arm
 
 TYPE = "impact_aware_msgs/msg/ControllerState"
 
@@ -17,24 +17,12 @@ REASONS: dict[SafeReason | None, int] = {None: 0, **{reason: number for number, 
 """Reason of the safe mode -> ControllerState.REASON_*."""
 
 
-class NamedArm(Protocol):
-    """Part of a message about one arm."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def robot(self) -> RobotModel:
-        """Its model."""
-
-
 def command_to_message(
     command: Command,
     types: MessageTypes,
     *,
     header: Any,
-    arms: Sequence[NamedArm],
+    arms: Sequence[Arm],
     joint_reference_velocity: Array,
     message: Any = None,
 ) -> Any:

@@ -15,6 +15,8 @@ from impact_aware.messages.types import MessageTypes
 
 TYPE = "impact_aware_msgs/msg/LocalLaw"
 
+_ARRAYS, _GAINS = ("effort", "effort_rate", "position", "velocity"), ("position_gain", "velocity_gain")
+
 
 def law_to_message(law: LocalLaw, types: MessageTypes, *, frame: str) -> Any:
     """A law as a message; `frame` is that of the arm's base."""
@@ -25,13 +27,9 @@ def law_to_message(law: LocalLaw, types: MessageTypes, *, frame: str) -> Any:
     message.mode = int(law.mode)
     write_stamp(message.validity, law.validity)
     message.joint_names = list(law.joint_names)
-    message.effort = types.doubles(law.effort)
-    message.effort_rate = types.doubles(law.effort_rate)
-    message.position = types.doubles(law.position)
-    message.velocity = types.doubles(law.velocity)
-    # The arrays may be views of others: the message wants them row by row.
-    message.position_gain = types.doubles(np.ravel(law.position_gain))
-    message.velocity_gain = types.doubles(np.ravel(law.velocity_gain))
+    for name in (*_ARRAYS, *_GAINS):
+        # A gain may be a view of another array: the message wants it row by row.
+        setattr(message, name, types.doubles(np.ravel(getattr(law, name))))
     return message
 
 
@@ -46,12 +44,8 @@ def law_from_message(message: Any) -> LocalLaw:
         raise InvalidInputError("law.mode", int(message.mode), f"one of {', '.join(str(int(mode)) for mode in Mode)}")
     return LocalLaw(
         joint_names=names,
-        effort=np.array(message.effort),
-        effort_rate=np.array(message.effort_rate),
-        position_gain=_square("position_gain", message.position_gain, len(names)),
-        velocity_gain=_square("velocity_gain", message.velocity_gain, len(names)),
-        position=np.array(message.position),
-        velocity=np.array(message.velocity),
+        **{name: np.array(getattr(message, name)) for name in _ARRAYS},
+        **{name: _square(name, getattr(message, name), len(names)) for name in _GAINS},
         stamp=stamp_seconds(message),
         validity=seconds(message.validity),
         sequence=int(message.sequence),

@@ -10,6 +10,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.arrays import Array
+from impact_aware.bringup.command_path import COMMAND_TOPICS
 from impact_aware.control import ControlSession
 from impact_aware.control.local_law import LawSource
 from impact_aware.messages.linear_feedback import TYPE as CONTROL_TYPE
@@ -20,13 +21,6 @@ from impact_aware.nodes.controller_settings import Settings
 from impact_aware.nodes.ros.messages import ROS, effort_begin, message_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.task.arms import Arm
-
-COMMANDS_TOPIC = "effort_controller/commands"
-
-LAW_TOPIC = "local_law"
-
-CONTROL_TOPIC = "control"
-"""Topic of linear_feedback_controller, in the namespace of its node."""
 
 
 class ArmCommands:
@@ -68,10 +62,10 @@ class ArmCommands:
             found.append(f"{topic} by {', '.join(others + twins) or 'a node without a name yet'}")
         return found
 
-    def flush(self, timeout: float = 0.1) -> None:
-        """Wait until everybody has the last commands, for up to `timeout`, s."""
+    def flush(self) -> None:
+        """Wait until everybody has the last commands, for up to 0.1 s."""
         for publisher in self._publishers:
-            publisher.wait_for_all_acked(Duration(seconds=timeout))
+            publisher.wait_for_all_acked(Duration(seconds=0.1))
 
     @property
     def send(self) -> Callable[[Array], None] | None:
@@ -88,7 +82,7 @@ class EffortCommands(ArmCommands):
     Serialized, a Float64MultiArray is the same begin every time, and then its numbers.
     """
 
-    topic = COMMANDS_TOPIC
+    topic = COMMAND_TOPICS["effort"]
     receiver = "the effort controller"
 
     def __init__(self, node: Node, arms: Sequence[Arm]) -> None:
@@ -114,7 +108,7 @@ class EffortCommands(ArmCommands):
 class LawCommands(ArmCommands):
     """Laws, so many per second and one with each change of the mode; see `impact_aware.control.local_law`."""
 
-    topic = LAW_TOPIC
+    topic = COMMAND_TOPICS["local_law"]
     receiver = "the controller that applies laws"
     type = LAW_TYPE
     to_message = staticmethod(law_to_message)
@@ -148,7 +142,7 @@ class LawCommands(ArmCommands):
 class LinearFeedbackCommands(LawCommands):
     """Laws for ros2_control's linear_feedback_controller, which applies the last one without a timeout."""
 
-    topic = CONTROL_TOPIC
+    topic = COMMAND_TOPICS["linear_feedback"]
     receiver = "linear_feedback_controller"
     type = CONTROL_TYPE
     to_message = staticmethod(law_to_control)

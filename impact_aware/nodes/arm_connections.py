@@ -170,8 +170,6 @@ def rate_mismatch(topic: str, quality: InputQuality | None, period: float) -> st
     )
 
 
-
-
 class ControllerJoints:
     """Reads the parameter `joints` of the ros2_control controllers that take the arms' commands.
 

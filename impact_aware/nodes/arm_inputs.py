@@ -11,11 +11,11 @@ from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.arrays import Array
+from impact_aware.bringup.command_path import COMMAND_TOPICS
 from impact_aware.control.local_law import LawFollower
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import TYPE as LAW_TYPE
 from impact_aware.messages.local_law import law_from_message
-from impact_aware.nodes.arm_commands import COMMANDS_TOPIC, LAW_TOPIC
 from impact_aware.nodes.ros.messages import message_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.simulation.sensors import JointReading
@@ -68,7 +68,7 @@ class EffortInput(_Input):
         self._now = now
         self._command: Array | None = None
         self._new, self._time = False, -math.inf
-        node.create_subscription(Float64MultiArray, arm.topic(COMMANDS_TOPIC), self._receive, COMMAND_QOS)
+        node.create_subscription(Float64MultiArray, arm.topic(COMMAND_TOPICS["effort"]), self._receive, COMMAND_QOS)
 
     def is_new(self, now: float) -> bool:
         """Whether one has come since the last cycle, for which the arm waits."""
@@ -105,7 +105,8 @@ class LawInput(_Input):
         super().__init__(node, on_command)
         self._robot, self._joints, self._period = arm.robot, joints, period
         self._follower = LawFollower(arm.robot, period)
-        node.create_subscription(message_class(LAW_TYPE), arm.topic(LAW_TOPIC), self._receive, COMMAND_QOS)
+        topic = arm.topic(COMMAND_TOPICS["local_law"])
+        node.create_subscription(message_class(LAW_TYPE), topic, self._receive, COMMAND_QOS)
 
     def is_new(self, now: float) -> bool:
         """Return whether a law has been received; it is applied in every cycle from then on."""

@@ -110,8 +110,6 @@ class BaseLookup:
         return self._watches[index].placed(arm)
 
 
-
-
 class TaskBases:
     """Bases of a node's arms: those of its parameters, or those of the latest task."""
 

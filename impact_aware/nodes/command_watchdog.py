@@ -6,7 +6,6 @@ with the last torque for ever. Its heartbeat is what `rs_controller` needs to go
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,9 +30,9 @@ from impact_aware.messages.local_law import law_from_message
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes.ros.controller_switch import ComponentSwitch, ControllerSwitch, Deactivation, Outcome
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.liveness import heartbeat_topic
+from impact_aware.nodes.ros.liveness import Heartbeats
 from impact_aware.nodes.ros.messages import UndecodableError, decoded, effort_begin, message_class
-from impact_aware.nodes.ros.qos import HEARTBEAT_QOS, LATEST_QOS, STREAM_QOS
+from impact_aware.nodes.ros.qos import LATEST_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -101,10 +100,9 @@ class CommandWatchdogNode(Node):
         self.watches = [self._watch(prefix, limit) for prefix, limit in zip(prefixes, limits, strict=True)]
         self.create_subscription(ControllerState, "controller_state", self._on_controller_state, STREAM_QOS)
         self._reason = ""
-        self._session, self._count, self._looks = secrets.randbits(63), 0, 0
-        self._looked, self._late = time.monotonic(), 0
+        self._looks, self._looked, self._late = 0, time.monotonic(), 0
         self._leaving = False
-        self._heartbeat = self.create_publisher(Heartbeat, heartbeat_topic("~"), HEARTBEAT_QOS)
+        self._heartbeats = Heartbeats(self, ["~"])
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
@@ -166,7 +164,7 @@ class CommandWatchdogNode(Node):
         for switch in self.switches:
             switch.look()
         if self._looks % HEARTBEAT_LOOKS == 0:
-            self._beat()
+            self._heartbeats.beat(*self.state())
         self._looks += 1
         self.finished = self._leaving and (bool(self._reason) or not any(watch.begun for watch in self.watches))
 
@@ -180,16 +178,9 @@ class CommandWatchdogNode(Node):
                 client.call_async(Trigger.Request())
             else:
                 self.get_logger().error(f"there is no {self._named(client)} to stop the arm with")
-        self._beat()
+        self._heartbeats.beat(*self.state())
         self.get_logger().error(f"stopped the arms: {reason}")
         self._diagnostics.report()
-
-    def _beat(self) -> None:
-        state, detail = self.state()
-        message = Heartbeat(session=self._session, count=self._count & 0xFFFFFFFF, state=state, detail=detail)
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._heartbeat.publish(message)
-        self._count += 1
 
     def state(self) -> tuple[int, str]:
         """State of its heartbeat, and why it is none of working."""

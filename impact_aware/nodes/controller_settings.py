@@ -87,8 +87,6 @@ class Settings:
         return single_arm(self.arm or namespace.strip("/"), self.robot, bases, "".join(self.joint_prefixes[:1]))
 
 
-
-
 class RunTimeGains:
     """The controller's parameters as the node has them now.
 

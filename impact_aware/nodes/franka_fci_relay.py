@@ -8,7 +8,6 @@ read until `~/recover` clears its errors and holds it where it is. One relay for
 from __future__ import annotations
 
 import contextlib
-import secrets
 import select
 import subprocess
 import threading
@@ -16,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,18 +24,18 @@ from impact_aware_msgs.msg import LocalLaw as LawMessage
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from impact_aware.bringup.command_path import COMMAND_TOPICS
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.franka.channel import BRAKING, ENDED, FOLLOWING, JOINTS, STARTING, STOPPED, WATCHING, WORKING, Channel
 from impact_aware.franka.connection import REALTIME, library
 from impact_aware.franka.driver import CONTROL, LEAVE, RECOVER, DriverSettings
 from impact_aware.messages.local_law import law_from_message
-from impact_aware.nodes.arm_commands import LAW_TOPIC
 from impact_aware.nodes.bases import NOT_KNOWN, TaskBases
 from impact_aware.nodes.plant_time import SimulatedClock
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.liveness import DRIVER_TOPIC, PERIOD
+from impact_aware.nodes.ros.liveness import PERIOD, Heartbeats
 from impact_aware.nodes.ros.messages import UndecodableError, decoded, stamp
-from impact_aware.nodes.ros.qos import COMMAND_QOS, HEARTBEAT_QOS
+from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -96,8 +96,7 @@ class FrankaFciRelayNode(Node):
             raise InvalidInputError("parameter robot", settings.robot, expected)
         self._names = robot.joint_names
         self._simulated = bool(self.get_parameter("use_sim_time").value)
-        self._beats = self.create_publisher(Heartbeat, DRIVER_TOPIC, HEARTBEAT_QOS)
-        self._session, self._count = secrets.randbits(63), 0
+        self._heartbeats = Heartbeats(self, ["driver"])
         self._states = StatePublisher(self, "joint_states", robot.joint_names)
         self._plant_clock = SimulatedClock(self, 0.001) if self._simulated else None
         if self._plant_clock is not None:
@@ -109,7 +108,7 @@ class FrankaFciRelayNode(Node):
         self._base = list(settings.base)
         self._process: subprocess.Popen[bytes] | None = None
         self._start()
-        self.create_subscription(LawMessage, LAW_TOPIC, self._on_law, COMMAND_QOS, raw=True)
+        self.create_subscription(LawMessage, COMMAND_TOPICS["local_law"], self._on_law, COMMAND_QOS, raw=True)
         self.create_service(Trigger, "~/recover", self._on_recover)
         self._readiness = Readiness(self, busy=lambda: self.phase == FOLLOWING, no_motion=self._objection)
         self._diagnostics = DiagnosticsReporter(self, self._status)
@@ -201,7 +200,8 @@ class FrankaFciRelayNode(Node):
         with contextlib.suppress(Exception):  # rclpy has no common class for what a destroyed publisher raises
             if self._plant_clock is not None:
                 self._plant_clock.publish(float(state["stamp"]), float(state["time"]), always=True)
-            self._states.publish(_Reading(state), stamp(float(state["stamp"])))
+            reading = SimpleNamespace(q=state["q"], dq=state["dq"], effort=state["effort"])
+            self._states.publish(reading, stamp(float(state["stamp"])))
 
     def _take_report(self) -> None:
         self._reported = self._channel.reports
@@ -267,11 +267,8 @@ class FrankaFciRelayNode(Node):
 
     def _beat(self) -> None:
         known = {STARTING: Heartbeat.STATE_WAITING, WORKING: Heartbeat.STATE_WORKING}
-        state, self._count = known.get(self._state, Heartbeat.STATE_STOPPED), self._count + 1
-        message = Heartbeat(session=self._session, count=self._count & 0xFFFFFFFF, state=state, detail=self._detail)
-        message.header.stamp = self.get_clock().now().to_msg()
         with contextlib.suppress(Exception):  # as above
-            self._beats.publish(message)
+            self._heartbeats.beat(known.get(self._state, Heartbeat.STATE_STOPPED), self._detail)
 
     def _objection(self) -> str:
         """Why no motion must begin."""
@@ -301,13 +298,6 @@ class FrankaFciRelayNode(Node):
             return ERROR, f"no state of the arm for {1e3 * silent:.0f} ms", values
         words = "only reading", "holding the arm", "following laws", "braking after the last law"
         return WARN if self.phase == BRAKING else OK, words[self.phase], values
-
-
-class _Reading:
-    """A state as `StatePublisher` takes it."""
-
-    def __init__(self, state: Any) -> None:
-        self.q, self.dq, self.effort = state["q"], state["dq"], state["effort"]
 
 
 main = partial(run_node, FrankaFciRelayNode, prompt=True)

@@ -16,7 +16,7 @@ from impact_aware_msgs.msg import ImpactPrediction
 from impact_aware_msgs.msg import Task as TaskMessage
 from rclpy.node import Node
 
-from impact_aware.bringup.task_parameters import own_arm, own_contact
+from impact_aware.bringup.task_parameters import contact_parameters, own_arm
 from impact_aware.detection import DETECTORS, JointSample
 from impact_aware.detection.impact_watch import CONTACT_RENEWED, ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.detection.tuning import load_parameters
@@ -242,7 +242,8 @@ class ImpactDetectorNode(Node):
         """The face that is hit is that of this task from now on, if an arm of it is this one."""
         try:
             task, _ = task_from_message(message)
-            own, arm = own_contact(task, self._arm), own_arm(task, self._arm)
+            arm = own_arm(task, self._arm)
+            own = None if arm is None else contact_parameters(task, arm)
             if arm is not None and self._settings.base_from_task:
                 self._stand(arm.base_angles)
         except ImpactAwareError as error:

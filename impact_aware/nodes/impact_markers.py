@@ -38,7 +38,6 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.records.impact import DRAWN, Impact
-from impact_aware.robot import RobotModel
 
 try:
     from tf2_ros import TransformBroadcaster
@@ -124,7 +123,7 @@ class ImpactMarkersNode(Node):
             self.get_logger().info("tf2_ros is not installed: no TF of the contact frame")
         # Two arms share one TF tree.
         self._contact_frame = f"{namespace}/{settings.contact_frame}".lstrip("/")
-        provide_robot(self, settings.robot, "", self._on_robot)
+        provide_robot(self, settings.robot, "", partial(setattr, self._scene, "robot"))
         # Without a lease: a player of recordings offers none.
         self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
@@ -132,23 +131,17 @@ class ImpactMarkersNode(Node):
             self.create_subscription(ImpactPrediction, topic, self._on_common, STREAM_QOS)
         self.create_subscription(ImpactEvent, "impacts", self._on_event, STREAM_QOS)
         for topic in own_and_common(namespace, "reference_field"):
-            self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_QOS)
+            self.create_subscription(ReferenceFieldMessage, topic, partial(self._keep, "field"), LATCHED_QOS)
         kind = message_class(TYPES[settings.object_pose_type])
-        self.create_subscription(kind, "object_pose", self._keep("object"), OBJECT_QOS)
+        self.create_subscription(kind, "object_pose", partial(self._keep, "object"), OBJECT_QOS)
         self._twins = TwinWatch(self)
         self._readiness = Readiness(self)
         # Wall time: a paused replay is drawn too.
         steady_timer(self, 1.0 / settings.rate, self._draw)
         self._diagnostics = DiagnosticsReporter(self, self._status)
 
-    def _on_robot(self, robot: RobotModel) -> None:
-        self._scene.robot = robot
-
-    def _keep(self, name: str):  # type: ignore[no-untyped-def]
-        def keep(message) -> None:  # type: ignore[no-untyped-def]
-            self._latest[name] = message
-
-        return keep
+    def _keep(self, name: str, message: Any) -> None:
+        self._latest[name] = message
 
     def _on_impact(self, message: ImpactPrediction) -> None:
         if message.source == SOURCES["look_ahead"]:

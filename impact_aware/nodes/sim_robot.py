@@ -17,18 +17,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.geometry import write_quaternion, write_twist, write_vector
-from impact_aware.messages.stamps import write_stamp
+from impact_aware.messages.geometry import write_twist
 from impact_aware.nodes.arm_inputs import ArmInput, EffortInput, LawInput
 from impact_aware.nodes.lockstep import LockstepGate
 from impact_aware.nodes.plant_arm import PlantArm, plant_states
 from impact_aware.nodes.plant_time import LOOKS, SimulatedClock, WallPace
+from impact_aware.nodes.pushed_object import pose_message
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.liveness import TwinWatch
 from impact_aware.nodes.ros.messages import stamp
@@ -322,11 +321,7 @@ class SimRobotNode(Node):
 
     def _publish_object(self) -> None:
         state = self.plant.state
-        pose = PoseStamped()
-        write_stamp(pose.header.stamp, self._settings.start_time + state.time)
-        pose.header.frame_id = self._frame
-        write_vector(pose.pose.position, state.object_placement.translation)
-        write_quaternion(pose.pose.orientation, pin.Quaternion(state.object_placement.rotation).coeffs())
+        pose = pose_message(self._frame, self._settings.start_time + state.time, state.object_placement)
         self._pose_publisher.publish(pose)
         moving = TwistStamped(header=pose.header)
         write_twist(moving.twist, state.object_twist)

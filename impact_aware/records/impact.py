@@ -196,4 +196,3 @@ class Outcome:
         if not all(name in index for name in joint_names):
             return None
         return self.velocity[[index[name] for name in joint_names]]
-

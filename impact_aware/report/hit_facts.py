@@ -1,19 +1,50 @@
-"""Facts of one impact about its contact point and the object that was hit, each figure with its error."""
+"""Facts of one impact: the contact that was used, the contact point by the jump and the object, with errors."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit
-from impact_aware.report.number_text import number_text
+from impact_aware.recordings.results import AnalyzedImpact
+from impact_aware.records import ContactImpulse
+
+UNKNOWN = "–"
+"""What stands for a number that is not known."""
 
 
-def contact_facts(check: ContactCheck | None) -> Iterator[tuple[str, str]]:
-    """Contact point as estimated from the jump, as names and texts."""
+class Fact(NamedTuple):
+    """One line of a list of facts."""
+
+    name: str
+    value: str
+
+
+def number_text(value: float | None, digits: int) -> str:
+    """Format a number with fixed digits and a typographic minus; -0.00 becomes 0.00, an unknown value `UNKNOWN`."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    text = f"{value:.{digits}f}"
+    return (text.lstrip("-") if float(text) == 0.0 else text).replace("-", "\u2212")
+
+
+def used_contact(impact: AnalyzedImpact) -> ContactImpulse | None:
+    """The contact by the map that was used: of several arms or a palm at once that of the tool with all its points."""
+    made = impact.prediction
+    if impact.common is not None or made is None:
+        return None if impact.common is None else impact.common.contact
+    surface = {name: getattr(made.contact, name) for name in ("normal", "friction", "restitution")}
+    result = {name: getattr(made, name) for name in ("point", "impulse", "effective_mass", "mode")}
+    return ContactImpulse(**surface, **result)
+
+
+def contact_facts(check: ContactCheck | None) -> Iterator[Fact]:
+    """Contact point as estimated from the jump."""
     if check is None:
         return
     x, y, z = (number_text(value, 3) for value in check.fit.point)
@@ -22,34 +53,32 @@ def contact_facts(check: ContactCheck | None) -> Iterator[tuple[str, str]]:
         f"unexplained {100 * check.fit.unexplained:.0f} % there, {100 * check.unexplained:.0f} % at the assumed one"
     )
     verdict = {"agrees": "agrees with the jump", "another_point": "another point fits far better"}
-    yield "contact point, tested", verdict.get(check.verdict, "not determined by the jump")
-    yield "contact point, from the jump", f"({x}, {y}, {z}) m in {check.fit.frame}, {near}; {shares}"
+    yield Fact("contact point, tested", verdict.get(check.verdict, "not determined by the jump"))
+    yield Fact("contact point, from the jump", f"({x}, {y}, {z}) m in {check.fit.frame}, {near}; {shares}")
 
 
-def object_facts(hit: ObjectHit | None) -> Iterator[tuple[str, str]]:
-    """What the track of the object shows, as names and texts."""
+def object_facts(hit: ObjectHit | None) -> Iterator[Fact]:
+    """What the track of the object shows."""
     if hit is None:
         return
     motion = hit.motion
     offset, error = 1e3 * hit.clock_offset, 1e3 * motion.onset_error
     clock = "its clock agrees" if motion.same_clock else "it has a clock of its own"
     side = "after" if offset >= 0.0 else "before"
-    yield "object began to move", f"{abs(offset):.1f} ± {error:.1f} ms {side} the impact; {clock}"
-    yield "object before", f"{_with_error(motion.velocity_before, motion.velocity_before_error)} m/s"
-    yield "object after", f"{_with_error(motion.velocity_after, motion.velocity_after_error)} m/s"
+    yield Fact("object began to move", f"{abs(offset):.1f} ± {error:.1f} ms {side} the impact; {clock}")
+    yield Fact("object before", f"{_with_error(motion.velocity_before, motion.velocity_before_error)} m/s")
+    yield Fact("object after", f"{_with_error(motion.velocity_after, motion.velocity_after_error)} m/s")
     if np.isfinite(motion.turn_after).all():
-        yield "object turned", f"{_with_error(motion.turn_after - motion.turn_before, motion.turn_error)} rad/s"
+        yield Fact("object turned", f"{_with_error(motion.turn_after - motion.turn_before, motion.turn_error)} rad/s")
     if hit.restitution is not None:
-        yield "restitution, measured", f"{number_text(hit.restitution, 2)} ± {hit.restitution_error:.2f}"
+        yield Fact("restitution, measured", f"{number_text(hit.restitution, 2)} ± {hit.restitution_error:.2f}")
     if hit.momentum is not None and hit.momentum_error is not None:
-        yield "momentum gained", f"{_with_error(hit.momentum, hit.momentum_error)} N s"
+        yield Fact("momentum gained", f"{_with_error(hit.momentum, hit.momentum_error)} N s")
     if hit.impulse_lost is not None and hit.impulse_lost_error is not None:
-        yield "impulse lost by the arm", f"{_with_error(hit.impulse_lost, hit.impulse_lost_error)} N s"
+        yield Fact("impulse lost by the arm", f"{_with_error(hit.impulse_lost, hit.impulse_lost_error)} N s")
     if hit.mass_shown is not None:
-        yield (
-            "object's mass, from both",
-            f"{hit.mass_shown:.2f} ± {hit.mass_shown_error:.2f} kg, the arm's inertia aside",
-        )
+        mass = f"{hit.mass_shown:.2f} ± {hit.mass_shown_error:.2f} kg"
+        yield Fact("object's mass, from both", f"{mass}, the arm's inertia aside")
 
 
 def _with_error(values: Array, errors: Array) -> str:

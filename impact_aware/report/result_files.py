@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from impact_aware.estimation.object_motion import ObjectMotion
-from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.ablation import AblationGroup, AblationRow
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.limitations import Limitation, limitations
@@ -21,10 +20,10 @@ from impact_aware.recordings.results import (
     Analysis,
     AnalyzedImpact,
     ArmAnalysis,
-    CommonImpact,
     OtherEvent,
 )
 from impact_aware.recordings.verdict import Verdict
+from impact_aware.report.hit_facts import used_contact
 
 
 def to_json(analysis: Analysis) -> dict[str, Any]:
@@ -62,7 +61,7 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         "velocity_before_error": _plain(impact.velocity_before_error),
         "velocity_after_predicted_std": _plain(impact.prediction_std),
         "velocity_after_error": None if estimate is None else _plain(estimate.standard_error),
-        "verdict": {**_picked(found, *Verdict.__dataclass_fields__)},
+        "verdict": _picked(found, *Verdict.__dataclass_fields__),
         "error": _plain(found.error),
         "relative_error": _plain(found.share),
         "velocity_after_true": _plain(None if impact.truth is None or reference is None else reference.after),
@@ -71,47 +70,40 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         "impulse_estimated": _plain(impact.impulse_estimated),
         "impulse_error": _plain(impact.impulse_error),
         "jump_error": None if estimate is None else _plain(estimate.jump_error),
-        **_prediction_to_json(impact.prediction, impact.common),
-        "common": None if impact.common is None else _common_to_json(impact.common),
+        **_prediction_to_json(impact),
+        "common": None if impact.common is None else _picked(impact.common, *_OF_COMMON),
         "object": _object_to_json(impact.object_hit),
         "contact_check": _check_to_json(impact.contact_check),
         "ablation": [_picked(row, *AblationRow.__dataclass_fields__) for row in impact.ablation],
     }
 
 
-_OF_ALL = ("point", "normal", "impulse", "effective_mass", "mode", "friction", "restitution")
+_OF_COMMON = ("task", "arms", "velocity_after", "object_velocity_after")
+"""What only several arms at once have; the contact stands with the impact."""
 
 
-def _prediction_to_json(prediction: ImpactPrediction | None, common: CommonImpact | None) -> dict[str, Any]:
-    """What is the same with every impact that has no prediction: nothing, and no friction.
-
-    Of several arms at once the contact is that of the tool with all its points.
-    """
+def _prediction_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
+    """What is the same with every impact that has no prediction: nothing, and no friction."""
+    prediction, used = impact.prediction, used_contact(impact)
     if prediction is None:
         return {
             **dict.fromkeys(("point", "normal", "impulse", "effective_mass", "object_mass")),
             "mode": "", "friction": 0.0, "restitution": 0.0, "inertia": "",
         }  # fmt: skip
     return {
-        **_picked(prediction, "point", "impulse", "effective_mass", "mode", "inertia"),
-        **_picked(prediction.contact, "normal", "friction", "restitution"),
+        **_picked(used, "point", "impulse", "effective_mass", "mode"),
+        "inertia": prediction.inertia,
+        **_picked(used, "normal", "friction", "restitution"),
         "object_mass": None if prediction.obstacle is None else prediction.obstacle.mass,
-        **({} if common is None else _picked(common.contact, *_OF_ALL)),
     }
-
-
-def _common_to_json(common: CommonImpact) -> dict[str, Any]:
-    """What only several arms at once have; the contact stands with the impact."""
-    return _picked(common, "task", "arms", "velocity_after", "object_velocity_after")
 
 
 def _object_to_json(hit: ObjectHit | None) -> dict[str, Any] | None:
     """What the object's track shows; null without one."""
     if hit is None:
         return None
-    motion = {name: _plain(getattr(hit.motion, name)) for name in ObjectMotion.__dataclass_fields__}
     rest = [name for name in ObjectHit.__dataclass_fields__ if name != "motion"]
-    return {**motion, **_picked(hit, *rest)}
+    return _picked(hit.motion, *ObjectMotion.__dataclass_fields__) | _picked(hit, *rest)
 
 
 def _check_to_json(check: ContactCheck | None) -> dict[str, Any] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,16 +16,7 @@ from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis, CommonImpact
 from impact_aware.recordings.verdict import CANNOT_TELL, ESTIMATE, NO, PLANT, YES, Verdict, decided
-from impact_aware.report.hit_facts import contact_facts, object_facts
-from impact_aware.report.number_text import UNKNOWN, number_text
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One line of a list of facts."""
-
-    name: str
-    value: str
+from impact_aware.report.hit_facts import UNKNOWN, Fact, contact_facts, number_text, object_facts, used_contact
 
 
 def short_names(files: Sequence[Path]) -> dict[Path, str]:
@@ -42,7 +32,8 @@ def short_names(files: Sequence[Path]) -> dict[Path, str]:
 
 def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> SimpleNamespace:
     """The texts of one impact, whose `number` counts over the whole report; `names` are those of the recordings."""
-    speed, found = _approach_speed(impact), impact.verdict
+    speed, found, used = _approach_speed(impact), impact.verdict, used_contact(impact)
+    size = None if impact.prediction is None or used is None else float(np.linalg.norm(used.impulse))
     where = f" of {impact.arm}" if impact.arm else ""
     return SimpleNamespace(
         number=number,
@@ -56,8 +47,8 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
         within=_WITHIN[found.within],
         error=error_text(found),
         relative=_percent(found.share),
-        mass=number_text(_effective_mass(impact), 2),
-        impulse=number_text(_impulse_size(impact), 3),
+        mass=number_text(None if used is None else used.effective_mass, 2),
+        impulse=number_text(size, 3),
         mode=_mode(impact),
         expected={True: "yes", False: "no", None: UNKNOWN}[impact.expected],
         label=impact.label or "",
@@ -145,23 +136,19 @@ _WITHIN = {YES: "yes", NO: "no", CANNOT_TELL: "can't tell"}
 _REFERENCES = {PLANT: "the simulator's truth", ESTIMATE: "the estimate"}
 
 
-def _impulse_size(impact: AnalyzedImpact) -> float | None:
-    """Norm of the impulse of the map that was used, N s."""
-    if impact.prediction is None:
-        return None
-    used = impact.prediction.impulse if impact.common is None else impact.common.contact.impulse
-    return float(np.linalg.norm(used))
-
-
 def limitation_rows(analysis: Analysis) -> tuple[Fact, ...]:
     """What the recordings can't tell, and why."""
     rows = []
     for entry in limitations(analysis):
-        where = [entry.file] if len(analysis.files) > 1 else []
-        where += [entry.arm] if entry.arm else []
-        where += [f"impact {', '.join(map(str, entry.impacts))}"] if entry.impacts else []
-        rows.append(Fact(f"{entry.what} ({', '.join(where)})" if where else entry.what, entry.reason))
+        which = f"impact {', '.join(map(str, entry.impacts))}" if entry.impacts else ""
+        rows.append(Fact(entry.what + _where(analysis, entry.file, entry.arm, which), entry.reason))
     return tuple(rows)
+
+
+def _where(analysis: Analysis, file: str, arm: str, which: str = "") -> str:
+    """File of several, arm and impacts in brackets, as far as they are needed."""
+    words = ", ".join(filter(None, (file if len(analysis.files) > 1 else "", arm, which)))
+    return f" ({words})" if words else ""
 
 
 MOST_EVENTS = 200
@@ -172,10 +159,8 @@ def event_rows(analysis: Analysis) -> tuple[Fact, ...]:
     """Finds that are no impacts: when and what, and what speaks for it."""
     rows = []
     for event in analysis.other_events[:MOST_EVENTS]:
-        where = [event.file.name] if len(analysis.files) > 1 else []
-        where += [event.arm] if event.arm else []
         name = f"{event.time:.4f} s ± {1e3 * event.time_standard_error:.1f} ms, {event.cause.replace('_', ' ')}"
-        rows.append(Fact(f"{name} ({', '.join(where)})" if where else name, event.evidence))
+        rows.append(Fact(name + _where(analysis, event.file.name, event.arm), event.evidence))
     left = len(analysis.other_events) - len(rows)
     return (*rows, Fact(f"{left} more", "see analysis.json")) if left else tuple(rows)
 
@@ -208,7 +193,7 @@ def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
         yield Fact("contact frame", impact.contact_frame)
     if impact.prediction is not None:
         yield from _prediction_facts(impact, impact.prediction)
-    yield from (Fact(*fact) for fact in object_facts(impact.object_hit))
+    yield from object_facts(impact.object_hit)
     if estimate is not None:
         start, end = (1e3 * (edge - event.time) for edge in estimate.window)
         words = f"{estimate.method}, {estimate.samples} samples from {start:.0f} to {end:.0f} ms"
@@ -231,36 +216,23 @@ def _verdict_facts(found: Verdict) -> Iterable[Fact]:
 
 
 def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> Iterable[Fact]:
-    contact, shown = prediction.contact, impact.impulse_estimated
-    point, normal = (prediction.point, contact.normal)
-    if impact.common is not None:
-        point, normal = impact.common.contact.point, impact.common.contact.normal
-    yield Fact("contact point", f"{_vector(point, 4)} m")
-    yield Fact("normal", f"{_vector(normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
+    used, shown = used_contact(impact), impact.impulse_estimated
+    assert used is not None
+    yield Fact("contact point", f"{_vector(used.point, 4)} m")
+    yield Fact("normal", f"{_vector(used.normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
     if impact.common is None:
         speed = f"{_approach_speed(impact):.3f}{_plus_minus(_approach_error(impact), 3)}"
         yield Fact("approach speed", f"{speed} m/s along the normal")
-    yield Fact("effective mass", f"{_effective_mass(impact):.2f} kg along the normal")
+    yield Fact("effective mass", f"{used.effective_mass:.2f} kg along the normal")
     if prediction.obstacle is not None:
         yield Fact("object hit", f"{prediction.obstacle.mass:.2f} kg, free")
     yield from _common_facts(impact.common)
-    yield Fact(
-        "impulse, predicted", _impulse(prediction.impulse if impact.common is None else impact.common.contact.impulse)
-    )
+    yield Fact("impulse, predicted", _impulse(used.impulse))
     if shown is not None and impact.impulse_error is not None:
         yield Fact("impulse, from the jump", f"{_impulse(shown)} ± {_vector(impact.impulse_error, 3)}")
-    yield from (Fact(*fact) for fact in contact_facts(impact.contact_check))
-    used = contact if impact.common is None else impact.common.contact
+    yield from contact_facts(impact.contact_check)
     assumed = f"{prediction.inertia}, friction {used.friction:g}, restitution {used.restitution:g}"
-    yield Fact(
-        "predicted with", f"{assumed}: {prediction.mode if impact.common is None else impact.common.contact.mode}"
-    )
-
-
-def _effective_mass(impact: AnalyzedImpact) -> float | None:
-    """Mass of the arm along the normal, kg; None without a prediction."""
-    made = impact.prediction if impact.common is None else impact.common.contact
-    return None if made is None else made.effective_mass
+    yield Fact("predicted with", f"{assumed}: {used.mode}")
 
 
 def _mode(impact: AnalyzedImpact) -> str:

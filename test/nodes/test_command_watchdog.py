@@ -50,7 +50,7 @@ class Cell:
         self.watchdog = CommandWatchdogNode()
         self.watchdog._diagnostics = SimpleNamespace(report=lambda: None)
         self.beats: list[Heartbeat] = []
-        self.watchdog._heartbeat = SimpleNamespace(publish=self.beats.append)
+        self.watchdog._heartbeats._publishers = [SimpleNamespace(publish=self.beats.append)]
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.driver)
         self.executor.add_node(self.watchdog)

@@ -22,7 +22,6 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, relia
 OWN = [RELIABLE, qos.COMMAND_QOS, qos.STREAM_QOS, qos.EVENT_QOS, qos.LATCHED_QOS, qos.LATCHED_EVENT_QOS]
 
 
-
 def test_every_profile_of_the_suite_matches_itself_and_a_gap_is_named():
     for profile in OWN:
         assert qos_gap(profile, profile) == ""

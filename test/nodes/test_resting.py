@@ -10,7 +10,7 @@ from patience import LONGEST
 from impact_aware.nodes.ros import runtime
 
 NODES = """
-import sys, time
+import os, sys, time
 from rclpy.node import Node
 from impact_aware.nodes.ros import runtime
 
@@ -33,8 +33,8 @@ runtime.waited = next_wait
 runtime.spin = lambda executor, nodes, duration: next_wait(executor, nodes)
 runtime.time = type("Clock", (), {"sleep": staticmethod(slept.append), "monotonic": staticmethod(time.monotonic)})
 makers = {f"node_{k}": (lambda k=k, rest=rest: Patient(f"node_{k}", rest)) for k, rest in enumerate(RESTS)}
-status = runtime.run_nodes(makers, argv=[])
-print(slept, status)
+os._exit = lambda status: print(slept, status)
+runtime.run_nodes(makers)
 """
 
 

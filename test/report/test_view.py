@@ -9,8 +9,8 @@ import pytest
 
 from impact_aware.recordings.results import CommonImpact, OtherEvent
 from impact_aware.records import ContactImpulse, Impact
+from impact_aware.report.hit_facts import number_text
 from impact_aware.report.html import write_report
-from impact_aware.report.number_text import number_text
 from impact_aware.report.view import MOST_EVENTS, UNKNOWN, arm_view, event_rows, headline, impact_view, settings_rows
 from test.support.hand_made import TIME, make_analysis, make_impact
 

@@ -27,7 +27,6 @@ ANSWER_TIMEOUT = 2.0
 RETRY_PERIOD = 0.1
 """Wall time between two attempts until the deactivation is confirmed, s."""
 
-
 LIST_PERIOD = 0.5
 """Wall time between two requests for the list of controllers, s."""
 
@@ -65,6 +64,7 @@ class Deactivation(ABC):
             name: Of that service, below the manager's.
         """
         self._manager = node.resolve_service_name(manager)
+        self._no_manager = f"there is no {self._manager}: does the controller manager run?"
         self._client: Client = node.create_client(service, f"{manager}/{name}")
         self._called = -ANSWER_TIMEOUT
         self._pending: Future | None = None
@@ -123,8 +123,6 @@ class Deactivation(ABC):
             self._take(answer)
 
 
-
-
 class ControllerSwitch(Deactivation):
     """The controllers of one controller manager."""
 
@@ -174,7 +172,7 @@ class ControllerSwitch(Deactivation):
             self._lacks = f"{self._manager} does not list its controllers"
         self._listed, self._listing = now, None
         if not (self._list.service_is_ready() and self._client.service_is_ready()):
-            self._lacks = no_manager(self._manager)
+            self._lacks = self._no_manager
             return
         self._listing = self._list.call_async(self._list_request)
         self._listing.add_done_callback(self._on_list)
@@ -224,7 +222,7 @@ class ComponentSwitch(Deactivation):
 
     def lacks(self) -> str:
         """Why the component could not be deactivated if it had to be, in one sentence; empty when it could."""
-        return "" if self._client.service_is_ready() else no_manager(self._manager)
+        return "" if self._client.service_is_ready() else self._no_manager
 
     def _request(self) -> Any:
         request = self._service.Request(name=self._component)
@@ -238,9 +236,3 @@ class ComponentSwitch(Deactivation):
         else:
             # The state is empty for a component that the controller manager does not have.
             self.detail = f"{self._component} is {answer.state.label or 'no hardware component'} in {self._manager}"
-
-
-def no_manager(name: str) -> str:
-    """Message for a controller manager that is missing, so that nothing can be deactivated."""
-    return f"there is no {name}: does the controller manager run?"
-

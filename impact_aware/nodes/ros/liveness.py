@@ -66,13 +66,29 @@ def heartbeat_topic(topic: str) -> str:
     return f"{topic}/heartbeat"
 
 
-class HeartbeatSender:
-    """Publishes the heartbeat of a node until the node is destroyed."""
+class Heartbeats:
+    """Heartbeats of a node, on one topic or several."""
 
     def __init__(self, node: Node, topics: Sequence[str]) -> None:
-        """Begin; `topics` are those that the node publishes and others can't do without."""
+        """Publish none yet; `topics` are those that the node publishes and others can't do without."""
         self._publishers = [node.create_publisher(Heartbeat, heartbeat_topic(topic), HEARTBEAT_QOS) for topic in topics]
         self._session, self._count = secrets.randbits(63), 0
+
+    def beat(self, state: int = Heartbeat.STATE_WORKING, detail: str = "") -> None:
+        """Publish one heartbeat, with the reason for another state than working."""
+        message = Heartbeat(session=self._session, count=self._count & 0xFFFFFFFF, state=state, detail=detail)
+        message.header.stamp = stamp(time.time())
+        self._count += 1
+        for publisher in self._publishers:
+            publisher.publish(message)
+
+
+class HeartbeatSender(Heartbeats):
+    """Publishes the heartbeat of a node that works until the node is destroyed."""
+
+    def __init__(self, node: Node, topics: Sequence[str]) -> None:
+        """Begin; topics as in the base."""
+        super().__init__(node, topics)
         self._served = time.monotonic()
         steady_timer(node, PERIOD, self._serve)
         threading.Thread(target=self._send, name="heartbeat", daemon=True).start()
@@ -89,14 +105,6 @@ class HeartbeatSender:
                 self.beat()
             except Exception:  # noqa: BLE001 - rclpy has no common class for what a destroyed node's publisher raises
                 return
-
-    def beat(self) -> None:
-        """Publish one heartbeat."""
-        message = Heartbeat(session=self._session, count=self._count & 0xFFFFFFFF, state=Heartbeat.STATE_WORKING)
-        message.header.stamp = stamp(time.time())
-        self._count += 1
-        for publisher in self._publishers:
-            publisher.publish(message)
 
 
 class HeartbeatWatch:

@@ -125,4 +125,3 @@ def _type_name(kind: Any) -> str:
     """As DDS knows it, such as `sensor_msgs/msg/JointState`."""
     package, folder, *_ = kind.__module__.split(".")
     return f"{package}/{folder}/{kind.__name__}"
-

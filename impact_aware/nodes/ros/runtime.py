@@ -64,8 +64,8 @@ def make_executor(rest: float = 0.0, context: rclpy.Context | None = None) -> Ex
     return SingleThreadedExecutor(context=context)
 
 
-def run_node(make_node: Callable[[], Node], *, prompt: bool = False) -> int:
-    """Create a node, spin it until SIGINT or SIGTERM, let it close, and return the exit status.
+def run_node(make_node: Callable[[], Node], *, prompt: bool = False) -> NoReturn:
+    """Create a node, spin it until SIGINT or SIGTERM, let it close, and end the process.
 
     A node may have `finished`, a flag with which it ends its own process; `prepare_stop()`, called when a signal
     came, after which it is spun on until it is `finished` or its `stop_timeout`, s, is over; `survive(error)`, called
@@ -77,23 +77,19 @@ def run_node(make_node: Callable[[], Node], *, prompt: bool = False) -> int:
         make_node: Creates the node after rclpy is initialised.
         prompt: Whether the node is in the loop from state to torque.
     """
-    return run_nodes({_process_name(): make_node}, prompt=prompt)
+    run_nodes({_process_name(): make_node}, prompt=prompt)
 
 
-def run_nodes(
-    makers: Mapping[str, Callable[[], Node]], argv: list[str] | None = None, *, prompt: bool = False
-) -> int:
+def run_nodes(makers: Mapping[str, Callable[[], Node]], *, prompt: bool = False) -> NoReturn:
     """Run several nodes on one executor, in this order: one that ends or can't start ends the process.
 
     Args:
         makers: Functions that create the nodes, by the names used in errors.
-        argv: Arguments with `--ros-args` for all of them; those of the process when None.
         prompt: Whether one of them is in the loop from state to torque.
     """
     one_numeric_thread()
-    if argv is None:
-        # SIGUSR1 prints where a hanging process is, even outside Python code.
-        faulthandler.register(signal.SIGUSR1)
+    # SIGUSR1 prints where a hanging process is, even outside Python code.
+    faulthandler.register(signal.SIGUSR1)
     if prompt:
         request_short_slices()
     stop_requested = False
@@ -108,7 +104,7 @@ def run_nodes(
     executor: Executor | None = None
     status, speaker = 0, _process_name()
     try:
-        rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         for speaker, make_node in makers.items():  # noqa: B007 - whose error it is, if there is one
             nodes.append(make_node())
             apply_realtime(nodes[-1])
@@ -140,23 +136,24 @@ def run_nodes(
     finally:
         # Ctrl-C reaches a node twice, from the terminal and from `ros2 launch`: the second must not spoil its end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        list(map(_close, nodes))
+        for node in nodes:
+            _call(node, "close")
         # Log where the process hangs, and end it.
-        faulthandler.dump_traceback_later(LEAVE_TIMEOUT, exit=argv is None)
-        list(map(_destroy, nodes))
+        faulthandler.dump_traceback_later(LEAVE_TIMEOUT, exit=True)
+        for node in nodes:
+            _call(node, "destroy_node")
         rclpy.try_shutdown()
         faulthandler.cancel_dump_traceback_later()
-    if argv is None:
-        _flush()
-        exit_after(FAREWELL, status)
+    _flush()
+    exit_after(FAREWELL, status)
     # Some extension modules complain at the end of the process about objects that were still alive.
     executor = None
     nodes.clear()
     gc.unfreeze()
     gc.collect()
-    if argv is None:
-        _leave(status)
-    return status
+    _flush()
+    # All is closed, and to take the interpreter apart would take longer than all the rest.
+    os._exit(status)
 
 
 def _prepare_stop(executor: Executor, nodes: Sequence[Node]) -> None:
@@ -168,12 +165,6 @@ def _prepare_stop(executor: Executor, nodes: Sequence[Node]) -> None:
     deadline = time.monotonic() + patience
     while rclpy.ok() and not all(getattr(node, "finished", True) for node in stopping) and time.monotonic() < deadline:
         spin_once(executor, nodes, 0.01)
-
-
-def _leave(status: int) -> NoReturn:
-    """End the process at once: all is closed, and to take the interpreter apart would take longer than all the rest."""
-    _flush()
-    os._exit(status)
 
 
 def _flush() -> None:
@@ -205,18 +196,10 @@ def spin_once(executor: Executor, nodes: Sequence[Node], timeout: float) -> None
         SUPERVISION.note(nodes, error)
 
 
-def _close(node: Node) -> None:
+def _call(node: Node, method: str) -> None:
+    """Call a node's method, if it has that; what it raises keeps no other node from its end."""
     try:
-        close = getattr(node, "close", None)
-        if close is not None:
-            close()
-    except Exception:
-        traceback.print_exc()
-
-
-def _destroy(node: Node) -> None:
-    try:
-        node.destroy_node()
+        getattr(node, method, lambda: None)()
     except Exception:
         traceback.print_exc()
 

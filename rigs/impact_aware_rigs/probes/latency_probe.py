@@ -22,8 +22,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from impact_aware.bringup.command_path import COMMAND_TOPICS
 from impact_aware.errors import InvalidInputError
-from impact_aware.nodes.arm_commands import COMMANDS_TOPIC
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -132,7 +132,7 @@ class LatencyProbeNode(Node):
                 self.create_publisher(JointState, f"{prefix}joint_states", state_qos(reliable=True))
             )
             # As they come: what is in them is nothing to the probe.
-            topic = f"{prefix}{COMMANDS_TOPIC}"
+            topic = f"{prefix}{COMMAND_TOPICS['effort']}"
             self.create_subscription(Float64MultiArray, topic, partial(self._on_command, arm), COMMAND_QOS, raw=True)
         self._waiting_for = set(arms)
         self._arms = frozenset(arms)
