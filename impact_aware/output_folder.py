@@ -234,14 +234,11 @@ def sweep(target: Path) -> None:
     """Remove what killed processes left beside a folder of results; whole results among it are kept aside."""
     for left in filter(Path.is_dir, target.parent.glob(f".{_escaped(target.name)}.unfinished-*")):
         with contextlib.suppress(OSError):
-            lock = FolderLock(left)
-            try:
+            with contextlib.closing(FolderLock(left)) as lock:
                 if lock.held and (marker_of(left) or {}).get("complete"):
                     os.rename(left, free_name(target))
                 elif lock.held:
                     shutil.rmtree(left)
-            finally:
-                lock.close()
 
 
 def free_name(path: Path) -> Path:
@@ -297,12 +294,9 @@ def _sweep_parts(path: Path) -> None:
             continue
         with contextlib.suppress(OSError):
             # Its process may be one of another machine or container.
-            lock = FolderLock(left)
-            try:
+            with contextlib.closing(FolderLock(left)) as lock:
                 if lock.held:
                     left.unlink()
-            finally:
-                lock.close()
 
 
 def _runs(process: int) -> bool:

@@ -160,7 +160,8 @@ def _task_graph(
         nodes += build.watchdog({"robots": robots} if single else own)
     if options.markers:
         for arm, name, profile in arms:
-            looks = {"robot": profile, **build.viewing()}
+            # A simulation's recording is looked at in viewers that jump in time.
+            looks = {"robot": profile, **({"whole_scene": True} if options.simulation else {})}
             if name:
                 looks |= {"arm": name, "frame_prefix": arm.joint_prefix or f"{name}/"}
             if arm is not task.arms[0]:
@@ -270,10 +271,6 @@ class _Builder:
             self.node("impact_detector", detector, arm=name, states=True),
             self.node("jump_predictor", predictor, arm=name, states=True),
         ]
-
-    def viewing(self) -> dict[str, Any]:
-        """Parameters of the markers: a simulation's recording is looked at in viewers that jump in time."""
-        return {"whole_scene": True} if self._options.simulation else {}
 
     def control_parameters(self) -> dict[str, Any]:
         """Return the parameters that every controller has, for one arm or several."""

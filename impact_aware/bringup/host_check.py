@@ -12,10 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from impact_aware.bringup.middleware import chosen_by_user
+from impact_aware.bringup.urgency import URGENCY as PRIORITY
 from impact_aware.errors import InvalidInputError
-
-PRIORITY = 20
-"""`realtime_priority` that the nodes are given on hardware, 1 to 99."""
 
 LOCKED_MEMORY = 512 * 2**20
 """What a node may have to lock, bytes; rclpy with its libraries takes up to 300 MB of addresses that are used."""
@@ -68,13 +66,8 @@ def look_at_host(card: str = "", environment: Mapping[str, str] | None = None, r
     return [*found, _middleware(variables), _range(variables)]
 
 
-def measure_jitter(seconds: float, period: float = 0.001) -> Finding:
-    """How late a loop of this process wakes up, with a real-time priority where it may have one.
-
-    Args:
-        seconds: How long to measure, s.
-        period: Of the loop, s.
-    """
+def measure_jitter(seconds: float) -> Finding:
+    """How late a loop of this process at 1 kHz wakes up in `seconds`, s, with a real-time priority where it may."""
     policy = "ordinary scheduling"
     before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
@@ -83,7 +76,7 @@ def measure_jitter(seconds: float, period: float = 0.001) -> Finding:
     except OSError:
         pass
     try:
-        late = _lateness(max(int(seconds / period), 1), period)
+        late = _lateness(max(int(seconds / 0.001), 1), 0.001)
     finally:
         os.sched_setscheduler(0, *before)
     usual, worst = float(np.percentile(late, 99)), float(late.max())

@@ -48,10 +48,6 @@ def _loopback() -> str:
     return str(find_resource("config", "dds", "loopback.xml"))
 
 
-def _fast_dds(environment: Mapping[str, str]) -> bool:
-    return (environment.get(RMW) or "rmw_fastrtps_cpp").startswith("rmw_fastrtps")
-
-
 def chosen_by_user(environment: Mapping[str, str]) -> list[str]:
     """Return the variables by which the user chose transports or peers; `choose_transport` then leaves all to them."""
     return [name for name in (TRANSPORT, PEERS, *PROFILES) if environment.get(name) not in (None, "", _loopback())]
@@ -70,7 +66,7 @@ def choose_transport(environment: MutableMapping[str, str]) -> None:
     transports itself and looks at no variable; the same range is a file of settings then.
     """
     loopback = _loopback()
-    if chosen_by_user(environment) or not _fast_dds(environment):
+    if chosen_by_user(environment) or not (environment.get(RMW) or "rmw_fastrtps_cpp").startswith("rmw_fastrtps"):
         return
     if environment.get(RANGE, "").upper() == "LOCALHOST":
         environment[RANGE] = "SYSTEM_DEFAULT"

@@ -73,7 +73,8 @@ def plan_replay(
         InvalidInputError: A namespace without joint states, a robot that can't be found, or arms that the task lacks.
     """
     with Bag(Path(path)) as bag:
-        found = _recorded_namespaces(bag)
+        states = [own for own, kind in bag.topics.items() if kind == JOINT_STATE and own.endswith("/joint_states")]
+        found = {topic.rpartition("/")[0].strip("/"): topic for topic in states}
         chosen = tuple(sorted(found)) if namespaces is None else tuple(name.strip("/") for name in namespaces)
         for name in chosen:
             if name not in found:
@@ -156,12 +157,6 @@ def player_qos(topics: Sequence[str]) -> dict[str, dict[str, Any]]:
     profiles["tf_static"] = {**profiles["reference_field"], "depth": 100}
     last = {topic: topic.rpartition("/")[2] for topic in topics}
     return {topic: profiles[name] for topic, name in last.items() if name in profiles}
-
-
-def _recorded_namespaces(bag: Bag) -> dict[str, str]:
-    """Namespace -> topic of its joint states."""
-    topics = [topic for topic, kind in bag.topics.items() if kind == JOINT_STATE and topic.endswith("/joint_states")]
-    return {topic.rpartition("/")[0].strip("/"): topic for topic in topics}
 
 
 def _recorded_task(bag: Bag) -> str:

@@ -51,7 +51,8 @@ def contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
         **_shape_parameters(task.object.solid),
         "object_position": _numbers(base.actInv(np.array(task.object.position))),
         "object_rpy": _numbers(pin.rpy.matrixToRpy(np.asfortranarray(rotation @ task.object.rotation))),
-        **_contact_surfaces(task, arm),
+        **({"pad_half_sizes": list(arm.pad_half_sizes)} if any(arm.pad_half_sizes) else {}),
+        **({} if task.lifts else {"table_friction": task.object.friction_table}),
     }
 
 
@@ -68,12 +69,6 @@ def _shape_parameters(shape: Shape) -> dict[str, Any]:
     if len(shape.vertices):
         told["object_vertices"] = shape.vertices.ravel().tolist()
     return told
-
-
-def _contact_surfaces(task: Task, arm: ArmTask) -> dict[str, Any]:
-    """What else the predictor must know of the contacts: a palm, and the table under an object that is not lifted."""
-    palm: dict[str, Any] = {"pad_half_sizes": list(arm.pad_half_sizes)} if any(arm.pad_half_sizes) else {}
-    return palm if task.lifts else palm | {"table_friction": task.object.friction_table}
 
 
 def _numbers(values: np.ndarray) -> list[float]:

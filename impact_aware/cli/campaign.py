@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from impact_aware.cli.options import MOST, add_options
+from impact_aware.cli.options import MOST
 from impact_aware.cli.output import keep_json, progress, show
 from impact_aware.control import VARIANTS
 from impact_aware.experiments.campaign import COLUMNS, RunOptions, keep_maps, simulate
@@ -47,9 +47,7 @@ class CampaignOptions(Options):
     no_figures: bool = described(False, "leave the figures out")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_options(parser, CampaignOptions)
+OPTIONS = (CampaignOptions,)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -102,7 +102,9 @@ class Demo:
             environment["ROS_LOG_DIR"] = scratch
             try:
                 self._start(environment)
-                self._watch(timeout)
+                with progress(total=100, bar_format="{desc} |{bar}| {percentage:3.0f} % {elapsed}") as bar:
+                    self._wait_for_motion(bar)
+                    self._follow(bar, timeout)
             finally:
                 self._end()
 
@@ -111,11 +113,6 @@ class Demo:
         self._processes["run_monitor"] = NodeProcess(self._monitor_spec, environment, logs, talk=True)
         for spec in self._specs:
             self._processes[spec.full_name] = NodeProcess(spec, environment, logs)
-
-    def _watch(self, timeout: float) -> None:
-        with progress(total=100, bar_format="{desc} |{bar}| {percentage:3.0f} % {elapsed}") as bar:
-            self._wait_for_motion(bar)
-            self._follow(bar, timeout)
 
     def _wait_for_motion(self, bar: tqdm[Any]) -> None:
         deadline = time.monotonic() + START_TIMEOUT
@@ -200,12 +197,11 @@ class Demo:
         controller = self._latest.get("rs_controller", {})
         if dead == "run_monitor":
             return "the controller was stopped and the simulator brakes the arm"
+        how = f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
         if dead == "sim_robot":
-            return f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
+            return how
         if dead == self._controller:
             how = "the simulator braked the arm, as the robot's own reflex does"
-        else:
-            how = f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
         speed = float(plant.get("largest_speed", float("nan")))
         return f"{how}, largest joint speed {speed:.3f} rad/s"
 

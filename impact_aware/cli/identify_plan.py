@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.cli.options import MOST
-from impact_aware.cli.output import keep, show
+from impact_aware.cli.output import keep, plain, show
 from impact_aware.contact.options import ContactOptions, Vector
 from impact_aware.estimation.experiment import (
     candidate_impacts,
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         "joints": list(robot.joint_names),
         "expected_relative_error": errors.tolist(),
         "expected_relative_error_unplanned": chance.tolist(),
-        "impacts": [_as_dict(trial) for trial in chosen],
+        "impacts": [{**plain(trial, "q", "velocity_before"), **plain(trial.contact, "normal")} for trial in chosen],
         "notes": notes,
     }
     if args.out is not None:
@@ -90,14 +90,6 @@ def _with_guess(name_or_file: str, robot: RobotModel) -> tuple[RobotModel, list[
         "plan anew with what identify inertia finds"
     )
     return load_robot(name_or_file, tuple(np.where(known > 0.0, known, GUESS).tolist())), [note]
-
-
-def _as_dict(trial: ImpactTrial) -> dict[str, Any]:
-    return {
-        "q": trial.q.tolist(),
-        "velocity_before": trial.velocity_before.tolist(),
-        "normal": trial.contact.normal.tolist(),
-    }
 
 
 def _write_table(path: Path, robot: RobotModel, trials: list[ImpactTrial]) -> None:

@@ -139,7 +139,10 @@ def run(args: argparse.Namespace) -> int:
     dq = robot.check_configuration(unit * np.array(args.dq), "--dq")
     check_state(robot, q, dq, _DEGREES)
     palm, pads = _palm(args), _pads(args)
-    point = contact_point(robot, q, contact) if palm is None else _palm_point(robot, q, contact, palm)
+    if palm is None:
+        point = contact_point(robot, q, contact)
+    else:
+        point = face_middle(contact.normal, robot.placement(q, contact.frame), palm)
     shape = _shape(args)
     obstacle = _object(args, shape, contact, point)
     choices: dict[str, Any] = {"method": args.method, "inertia": args.inertia}
@@ -353,11 +356,6 @@ def _pads(args: argparse.Namespace) -> Pads:
     if ratio is not None and not pads.laws:
         raise InvalidInputError("--pad-stiffness-ratio", "rigid pads", f"--material {' or '.join(MATERIALS[1:])}")
     return pads
-
-
-def _palm_point(robot: RobotModel, q: Array, contact: Contact, half: Array) -> Array:
-    """Middle of the face (3,) that hits, base frame, m."""
-    return face_middle(contact.normal, robot.placement(q, contact.frame), half)
 
 
 def _shape(args: argparse.Namespace) -> Shape:

@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 
 from impact_aware.cli.options import chosen
-from impact_aware.cli.output import keep, show
+from impact_aware.cli.output import keep, plain, show
 from impact_aware.contact.options import ContactOptions
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.touched_plane import TouchedPlane, touched_plane
@@ -104,11 +104,7 @@ def _plane(robot: RobotModel, frame: str, radius: float, impacts: list[AnalyzedI
 def _plain(plane: TouchedPlane, robot: RobotModel, impacts: list[AnalyzedImpact]) -> dict[str, Any]:
     return {
         "frame": robot.base_frame,
-        "normal": plane.normal.tolist(),
-        "point": plane.point.tolist(),
-        "normal_error": plane.normal_error,
-        "offset_error": plane.offset_error,
-        "width": plane.width,
+        **plain(plane, "normal", "point", "normal_error", "offset_error", "width"),
         "taps": [
             {"index": impact.index, "time": impact.time, "distance": float(distance)}
             for impact, distance in zip(impacts, plane.distances, strict=True)

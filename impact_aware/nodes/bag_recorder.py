@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import struct
-import sys
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +22,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from impact_aware.bags.link_transforms import TF, TF_STATIC, TRANSFORMS_TYPE, LinkTransforms, transforms
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp
-from impact_aware.nodes.ros.messages import message_class
+from impact_aware.nodes.ros.messages import definition_file, message_class
 from impact_aware.nodes.ros.qos import LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -142,8 +140,7 @@ class BagRecorderNode(Node):
             self._writer.write(self._connections[TF_STATIC], now, self._static)
             self._static = b""
         with contextlib.suppress(struct.error):
-            whole, nanoseconds = serialized_stamp(state)
-            if poses := links.message(state, whole * 1_000_000_000 + nanoseconds):
+            if poses := links.message(state, _stamp(state)):
                 self._writer.write(self._connections[TF], now, poses)
 
     def _connect(self, topic: str, type_name: str, offered: list[QoSProfile]) -> Any:
@@ -223,7 +220,9 @@ class BagRecorderNode(Node):
         due, self._held = self._held[:count], self._held[count:]
         for _, is_state, topic, data in due:
             if is_state:
-                self._see_stamp(data)
+                # Of all messages until the next state; it never runs back, as a bag's time may not.
+                with contextlib.suppress(struct.error):
+                    self._stamp = max(self._stamp, _stamp(data))
             self._write(topic, data)
 
     def _flush(self) -> None:
@@ -256,18 +255,15 @@ class BagRecorderNode(Node):
         for timer in self.timers:
             timer.cancel()
 
-    def _see_stamp(self, data: bytes) -> None:
-        """The time of a state is that of all messages until the next one; it never runs back, as a bag's may not."""
-        with contextlib.suppress(struct.error):
-            whole, nanoseconds = serialized_stamp(data)
-            self._stamp = max(self._stamp, whole * 1_000_000_000 + nanoseconds)
-
     def _register(self, type_name: str) -> None:
         """Teach the type store a message type, and those it is made of, from the installed definitions."""
         if type_name in self._typestore.types:
             return
         package, _, name = type_name.split("/")
-        text = self._texts[f"{package}/{name}"] = _definition(package, name).read_text()
+        file = definition_file(package, "msg", name)
+        if file is None or file.suffix != ".msg":
+            raise InvalidInputError("message type", type_name, "one whose .msg file is installed")
+        text = self._texts[f"{package}/{name}"] = file.read_text()
         definitions: dict[str, Any] = get_types_from_msg(text, type_name)
         for fields in definitions.values():
             for _, description in fields[1]:
@@ -307,6 +303,12 @@ class BagRecorderNode(Node):
         self.get_logger().info(f"recorded {self._count} messages of {len(self._seen) - self._left_out} topics")
 
 
+def _stamp(data: bytes) -> int:
+    """Stamp of a serialized message, ns."""
+    whole, nanoseconds = serialized_stamp(data)
+    return whole * 1_000_000_000 + nanoseconds
+
+
 def _recorded(offered: QoSProfile) -> interfaces.Qos:
     """Return a publisher's profile as a bag stores it: players offer it again, so that latched topics stay latched."""
     times = (offered.deadline, offered.lifespan, offered.liveliness_lease_duration)
@@ -322,16 +324,6 @@ def _recorded(offered: QoSProfile) -> interfaces.Qos:
         liveliness_lease_duration=lease,
         avoid_ros_namespace_conventions=offered.avoid_ros_namespace_conventions,
     )
-
-
-def _definition(package: str, name: str) -> Path:
-    """The installed .msg file of a type: below an ament prefix, or below this Python's own."""
-    prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
-    for prefix in prefixes:
-        path = Path(prefix) / "share" / package / "msg" / f"{name}.msg"
-        if path.is_file():
-            return path
-    raise InvalidInputError("message type", f"{package}/{name}", f"its definition below one of {', '.join(prefixes)}")
 
 
 main = partial(run_node, BagRecorderNode)

@@ -195,7 +195,8 @@ class JumpPredictorNode(Node):
         self, source: str, time: float, position: Array, velocity: Array, time_to_impact: float, sequence: int = 0
     ) -> Impact:
         """Publish a prediction, or why there is none, with a quick spread, but for look-ahead."""
-        about = {"source": source, "time": time, "time_to_impact": time_to_impact, "event_sequence": sequence}
+        about: dict[str, Any] = {"source": source, "time": time, "time_to_impact": time_to_impact}
+        about["event_sequence"] = sequence
         try:
             self._check_base()
             met = time + time_to_impact
@@ -205,7 +206,8 @@ class JumpPredictorNode(Node):
             self._predicted += 1
         except ImpactAwareError as error:
             self._unpredicted += 1
-            impact = self._no_impact(error, **about)
+            about |= {"arm": self._arm, "frame": self._robot.base_frame, "task_number": self._task_number}
+            impact = Impact(valid=False, reason=str(error), **about)
         self._publisher.publish(impact_to_message(impact, ROS))
         return impact
 
@@ -221,10 +223,6 @@ class JumpPredictorNode(Node):
             uncertain=prediction.uncertain,
             **about,
         )
-
-    def _no_impact(self, error: ImpactAwareError, **about: Any) -> Impact:
-        about |= {"arm": self._arm, "frame": self._robot.base_frame, "task_number": self._task_number}
-        return Impact(valid=False, reason=str(error), **about)
 
     def _on_request(
         self, request: PredictPostImpact.Request, response: PredictPostImpact.Response

@@ -54,18 +54,20 @@ def service_class(name: str) -> Any:
 def _interface(name: str, word: str, folder: str, has: str) -> Any:
     match = _TYPE.fullmatch(name)
     kind = None
-    if match is not None and match["folder"] == folder and _has_interface(match["package"], folder, match["short"]):
+    # That its share folder has the definition is what makes a package one of interfaces.
+    if match is not None and match["folder"] == folder and definition_file(match["package"], folder, match["short"]):
         kind = getattr(importlib.import_module(f"{match['package']}.{folder}"), match["short"], None)
     if kind is None or not hasattr(kind, has):
         raise InvalidInputError(f"{word} type", repr(name), f"a type of an installed package of {word}s")
     return kind
 
 
-def _has_interface(package: str, folder: str, short: str) -> bool:
-    """Whether the package's share folder has the definition: that is what makes it a package of interfaces."""
+def definition_file(package: str, folder: str, short: str) -> Path | None:
+    """The installed definition of a type, below an ament prefix or this Python's own; None without one."""
     prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
     folders = [Path(prefix) / "share" / package / folder for prefix in prefixes]
-    return any((own / f"{short}{suffix}").is_file() for own in folders for suffix in (f".{folder}", ".idl"))
+    files = (own / f"{short}{suffix}" for own in folders for suffix in (f".{folder}", ".idl"))
+    return next(filter(Path.is_file, files), None)
 
 
 class RosTypes:

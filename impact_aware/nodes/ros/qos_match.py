@@ -106,7 +106,8 @@ def mismatch(topic: str, own: Subscription | Publisher, other: TopicEndpointInfo
     """Why two ends of a topic are not joined; empty when they are."""
     name, subscribes = end_name(other), isinstance(own, Subscription)
     verb = "publishes" if subscribes else "listens to"
-    kind = _type_name(own.msg_type)
+    own_type: Any = own.msg_type
+    kind = "/".join((*own_type.__module__.split(".")[:2], own_type.__name__))
     if other.topic_type != kind:
         return f"{name} {verb} {topic} as {other.topic_type}, but here it is {kind}"
     pair = (other.qos_profile, own.qos_profile) if subscribes else (own.qos_profile, other.qos_profile)
@@ -119,9 +120,3 @@ def end_name(end: TopicEndpointInfo) -> str:
     if end.node_name == _UNKNOWN_NODE:
         return "an unknown node"
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
-
-
-def _type_name(kind: Any) -> str:
-    """As DDS knows it, such as `sensor_msgs/msg/JointState`."""
-    package, folder, *_ = kind.__module__.split(".")
-    return f"{package}/{folder}/{kind.__name__}"

@@ -65,8 +65,10 @@ def _declare(node: Node, row: ParameterRow, override: Parameter | None) -> Any:
         override = Parameter(row.name, value=float(override.value))
     if override is not None and override.type_ != _TYPES[row.type] and np.size(override.value):
         raise InvalidInputError(f"parameter {row.name}", repr(override.value), f"a value of type {row.type}")
-    if override is not None:
-        _check_range(row, override.value)
+    if override is not None and row.type in ("int", "float"):
+        low, high = (bound if own is None else own for own, bound in ((row.low, -np.inf), (row.high, np.inf)))
+        if not low <= override.value <= high:
+            raise InvalidInputError(f"parameter {row.name}", override.value, f"a value from {low:g} to {high:g}")
     descriptor = ParameterDescriptor(
         name=row.name, type=_TYPES[row.type].value, description=row.text, read_only=not row.tunable, **_ranges(row)
     )
@@ -110,13 +112,6 @@ def unknown_parameters(node: Node) -> str:
             nearest = difflib.get_close_matches(name, declared, 1)
             words.append(f"{name} (is {nearest[0]} meant?)" if nearest else name)
     return ", ".join(words)
-
-
-def _check_range(row: ParameterRow, value: Any) -> None:
-    low = float("-inf") if row.low is None else row.low
-    high = float("inf") if row.high is None else row.high
-    if row.type in ("int", "float") and not low <= value <= high:
-        raise InvalidInputError(f"parameter {row.name}", value, f"a value from {low:g} to {high:g}")
 
 
 def _ranges(row: ParameterRow) -> dict[str, Any]:
