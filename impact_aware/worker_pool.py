@@ -37,13 +37,18 @@ def finished(
     Args:
         jobs: The jobs by their keys.
         work: Does one; an exception of it ends all.
-        workers: Processes.
+        workers: Processes; with 1 this process does the jobs.
         prepare: Called in each new process, with `arguments`.
         *arguments: Of `prepare`.
 
     Raises:
         WorkersDiedError: Workers die again and again.
     """
+    if workers == 1:
+        if prepare is not None:
+            prepare(*arguments)
+        yield from ((key, work(job)) for key, job in jobs.items())
+        return
     waiting = dict(jobs)
     deaths = 0
     while waiting:

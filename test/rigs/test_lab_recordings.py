@@ -356,12 +356,10 @@ def test_a_polled_recording_repeats_and_loses_samples_of_the_same_motion():
     assert (taken == 0).any() and (taken == 2).any() and (np.diff(polled.times) > 0.0).all()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_false_contacts_of_free_motion_are_counted_by_recorder(monkeypatch, workers):
+def test_false_contacts_of_free_motion_are_counted_by_recorder(monkeypatch):
     counts = {(1, 100): ("streamed", 2), (2, 200): ("polled", 0), (4, 100): ("streamed", 1)}
     monkeypatch.setattr(recordings, "_false_contacts", counts.__getitem__)
-    monkeypatch.setattr(recordings, "finished", lambda jobs, work, workers: ((k, work(j)) for k, j in jobs.items()))
-    found = recordings.free_motions(dict(enumerate(counts)), workers)
+    found = recordings.free_motions(dict(enumerate(counts)), 1)
     assert found["streamed"]["false_contacts"] == 3 and found["polled"]["false_contacts"] == 0
     assert found["streamed"]["hours"] == pytest.approx(60.0 / 3600.0)
     assert found["streamed"]["noted"] == ["(1, 100): 2", "(4, 100): 1"]

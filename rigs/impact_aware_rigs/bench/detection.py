@@ -56,9 +56,30 @@ class BenchOptions(Options):
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the benchmark; the result's layout is `{"detectors": {NAME: {...}}, ...}`."""
-    result = run_benchmark(RobotModel.from_profile(options.robot), options.trials, options.hours, options.seed)
-    return {**result, "ringing": score_ringing(options.ringing, options.seed)} if options.ringing else result
+    """Score every detector; the result's layout is `{"detectors": {NAME: {...}}, ...}`.
+
+    Half of the impacts are simulated with rigid joints in MuJoCo, and half with flexible joints.
+    """
+    robot, seed, noise = RobotModel.from_profile(options.robot), options.seed, MeasurementNoise()
+    factories = detector_factories(robot, noise)
+    scores = {name: DetectorScore() for name in factories}
+    quiet = not sys.stderr.isatty()
+    numbers = tqdm(range(options.trials), desc="impacts", disable=quiet)
+    plants = ("rigid_box", "flexible", "rigid_table", "flexible")
+    trials = [simulate_trial(robot, plants[index % 4], seed + index) for index in numbers]
+    counts = score_impacts(scores, factories, trials, noise)
+    expectation = score_expectation(robot, trials[:TESTED_TWICE], noise, seed)
+    chunks = free_motion(robot, 3600.0 * options.hours, seed)
+    minutes = tqdm(chunks, desc="free motion", unit="min", total=math.ceil(60.0 * options.hours), disable=quiet)
+    score_free_motion(scores, factories, minutes, noise)
+    result = {
+        "detectors": {name: score.as_dict() for name, score in scores.items()},
+        "expectation": expectation,
+        "trials": {"robot": robot.name, "seed": seed, "impacts": counts, "free_hours": options.hours},
+        "noise": asdict(noise),
+        "published": {"Aouaj thesis, 4.3.1, delay_ms": 4.0, "Wang 2021, VI, delay_ms": [3.0, 5.0]},
+    }
+    return {**result, "ringing": score_ringing(options.ringing, seed)} if options.ringing else result
 
 
 @dataclass
@@ -265,39 +286,3 @@ def _other_normal(normal: Array, velocity: Array, rng: np.random.Generator) -> A
         other /= np.linalg.norm(other)
         if abs(other @ normal) < 0.6 and other @ velocity < -0.1 * np.linalg.norm(velocity):
             return np.asarray(other)
-
-
-def run_benchmark(
-    robot: RobotModel, trial_count: int, free_hours: float, seed: int, noise: MeasurementNoise | None = None
-) -> dict[str, Any]:
-    """Score every detector.
-
-    Args:
-        robot: The arm.
-        trial_count: Number of simulated impacts, half with rigid joints in MuJoCo and half with flexible joints.
-        free_hours: Length of the motion without impacts, hours.
-        seed: Of everything.
-        noise: Of the sensors.
-
-    Returns:
-        The benchmark's JSON object.
-    """
-    noise = noise or MeasurementNoise()
-    factories = detector_factories(robot, noise)
-    scores = {name: DetectorScore() for name in factories}
-    quiet = not sys.stderr.isatty()
-    numbers = tqdm(range(trial_count), desc="impacts", disable=quiet)
-    plants = ("rigid_box", "flexible", "rigid_table", "flexible")
-    trials = [simulate_trial(robot, plants[index % 4], seed + index) for index in numbers]
-    counts = score_impacts(scores, factories, trials, noise)
-    expectation = score_expectation(robot, trials[:TESTED_TWICE], noise, seed)
-    chunks = free_motion(robot, 3600.0 * free_hours, seed)
-    minutes = tqdm(chunks, desc="free motion", unit="min", total=math.ceil(60.0 * free_hours), disable=quiet)
-    score_free_motion(scores, factories, minutes, noise)
-    return {
-        "detectors": {name: score.as_dict() for name, score in scores.items()},
-        "expectation": expectation,
-        "trials": {"robot": robot.name, "seed": seed, "impacts": counts, "free_hours": free_hours},
-        "noise": asdict(noise),
-        "published": {"Aouaj thesis, 4.3.1, delay_ms": 4.0, "Wang 2021, VI, delay_ms": [3.0, 5.0]},
-    }

@@ -94,7 +94,7 @@ def impact_classes(count: int, seed: int, workers: int = 2) -> dict[str, list[Kn
         for control in CONTROLS
         for elastic in (True, False)
     }
-    found = dict(finished(jobs, lab_impacts, workers)) if workers > 1 else {k: lab_impacts(j) for k, j in jobs.items()}
+    found = dict(finished(jobs, lab_impacts, workers))
     for control, elastic, index in jobs:
         for rate, impact in found[control, elastic, index].items():
             name = "stiff" if not elastic else control if rate == max(RATES) else f"{rate} Hz"

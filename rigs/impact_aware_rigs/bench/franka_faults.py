@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +83,7 @@ def _from_start(graph: Graph) -> str:
     return str(graph.recover())
 
 
-def _recovered(graph: Graph) -> str:
-    return str(graph.recover())
-
-
-def _again(graph: Graph) -> str:
-    return str(graph.again())
+_recovered, _again = methodcaller("recover"), methodcaller("again")
 
 
 def _kill_driver(graph: Graph) -> None:
@@ -172,11 +168,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return {"faults": found, "unsafe": [name for name, own in found.items() if own["unsafe"]]}
 
 
-def strike(fault: Fault, number: int = 4) -> dict[str, Any]:
+def strike(fault: Fault) -> dict[str, Any]:
     """One fault in a graph of its own."""
     from impact_aware_rigs.franka.graph import FrankaGraph
 
-    with FrankaGraph(number) as graph:
+    with FrankaGraph() as graph:
         if fault.mode is Mode.SAFE:
             _reach(graph, Mode.ANTE, 0.6)
             graph.ask("rs_controller/safe_stop")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     until = monotonic() + 60.0 * (math.inf if options.minutes is None else options.minutes)
     done: dict[int, dict[int, RecordingScore]] = {}
     with tqdm(desc="hits", total=len(jobs), disable=not sys.stderr.isatty()) as progress, suppress(KeyboardInterrupt):
-        for seed, scores in _scores(jobs, options.workers):
+        for seed, scores in finished(jobs, score_hit, options.workers):
             done[seed] = scores
             progress.update()
             if monotonic() > until:
@@ -97,10 +97,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def free_motions(jobs: dict[int, tuple[int, int]], workers: int) -> dict[str, Any]:
     """False contacts per recorder, `streamed` or `polled`, of jobs of a seed and a rate, Hz, each."""
     found: dict[str, dict[str, Any]] = {}
-    done = (
-        finished(jobs, _false_contacts, workers) if workers > 1 else ((k, _false_contacts(j)) for k, j in jobs.items())
-    )
-    for place, (recorder, count) in done:
+    for place, (recorder, count) in finished(jobs, _false_contacts, workers):
         own = found.setdefault(recorder, {"hours": 0.0, "false_contacts": 0, "noted": []})
         own["hours"] += FREE / 3600.0
         own["false_contacts"] += count
@@ -136,13 +133,6 @@ def _false_contacts(job: tuple[int, int]) -> tuple[str, int]:
 
 Job = tuple[int, tuple[int, ...], bool]
 """Seed of a hit, the rates, Hz, at which it is recorded, and whether as robots stream."""
-
-
-def _scores(jobs: dict[int, Job], workers: int) -> Iterator[tuple[int, dict[int, RecordingScore]]]:
-    """Seed and scores of each hit, as they are finished."""
-    if workers == 1:
-        return ((seed, score_hit(job)) for seed, job in jobs.items())
-    return finished(jobs, score_hit, workers)
 
 
 def score_hit(job: Job) -> dict[int, RecordingScore]:

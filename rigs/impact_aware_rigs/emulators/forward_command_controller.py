@@ -8,9 +8,9 @@ either. docs/hardware.md has its purpose.
 from __future__ import annotations
 
 import math
-import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from sensor_msgs.msg import JointState
@@ -104,6 +104,4 @@ class ForwardCommandControllerNode(ControllerNode):
         return (WARN, "commands were dropped", values) if controller.dropped else (OK, "forwarding", values)
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(ForwardCommandControllerNode, prompt=True))
+main = partial(run_node, ForwardCommandControllerNode, prompt=True)

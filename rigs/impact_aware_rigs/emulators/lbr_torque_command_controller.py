@@ -6,8 +6,8 @@ component is active; it is the controller manager of both, too. docs/hardware.md
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,4 @@ class LbrTorqueCommandControllerNode(ControllerNode):
         return OK, "commanding" if lbr.active else "going on with the last command", values
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(LbrTorqueCommandControllerNode, prompt=True))
+main = partial(run_node, LbrTorqueCommandControllerNode, prompt=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
@@ -73,20 +73,11 @@ def execute(
     if workers < 1:
         raise InvalidInputError("workers", workers, "at least 1")
     results: dict[int, TrialResult] = {}
-    for number, result in _results(trials, workers, arms):
+    for number, result in finished(dict(enumerate(trials)), _run, workers, _prepare, arms):
         results[number] = result
         if on_result is not None:
             on_result(result)
     return [results[number] for number in range(len(trials))]
-
-
-def _results(trials: Sequence[Trial], workers: int, arms: int) -> Iterator[tuple[int, TrialResult]]:
-    if workers == 1:
-        bench = FaultBench(arms)
-        for number, trial in enumerate(trials):
-            yield number, _tried(bench, trial)
-        return
-    yield from finished(dict(enumerate(trials)), _run, workers, _prepare, arms)
 
 
 def _prepare(arms: int) -> None:
@@ -96,16 +87,12 @@ def _prepare(arms: int) -> None:
 
 def _run(trial: Trial) -> TrialResult:
     assert _bench is not None
-    return _tried(_bench, trial)
-
-
-def _tried(bench: FaultBench, trial: Trial) -> TrialResult:
     kind = fault_class(trial.fault).kind
     if kind == "model":
-        return ModelTrial(bench, trial).run()
+        return ModelTrial(_bench, trial).run()
     if kind == "held":
-        return HeldTrial(bench, trial).run()
-    return run_trial(bench, trial)
+        return HeldTrial(_bench, trial).run()
+    return run_trial(_bench, trial)
 
 
 def summarise(results: Sequence[TrialResult]) -> dict[str, Any]:

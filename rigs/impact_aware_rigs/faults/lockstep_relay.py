@@ -7,10 +7,10 @@ without it, until it answers again. So it does while some participant does not s
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import StepDone
@@ -138,6 +138,4 @@ class LockstepRelayNode(Node):
         return OK, "passing states on", values | {"absent": ", ".join(sorted(self._gate.absent))}
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(LockstepRelayNode))
+main = partial(run_node, LockstepRelayNode)

@@ -42,6 +42,7 @@ from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, seconds
 from impact_aware.nodes.lockstep import TOPIC as STEP_DONE
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import COMMAND_QOS, EVENT_QOS, HEARTBEAT_QOS, STEP_DONE_QOS, state_qos
+from impact_aware.resources import read_named
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 from impact_aware_rigs.franka.arm import SimulatedFranka
@@ -180,7 +181,7 @@ class FrankaGraph:
             arm = self._stack.enter_context(self.arm)
             self.run = self._stack.enter_context(GraphRun())
             task = self.run.folder / "task.yaml"
-            task.write_text(yaml.safe_dump(_task_file()), encoding="utf-8")
+            task.write_text(yaml.safe_dump(read_named("task", "tasks", TASK)[0] | CHANGES), encoding="utf-8")
             prepare(preparation(str(task), ROBOT, stiffness=STIFFNESS), arm.address, "ignore")
             choose_transport(os.environ)
             context = rclpy.Context()
@@ -307,12 +308,6 @@ class FrankaGraph:
         report = self.link.reports.get(CONTROLLER, {})
         safe = report.get("mode") == Mode.SAFE.name and "reason" in report
         return f"{report['reason']}: {report['detail']}" if safe else ""
-
-
-def _task_file() -> dict[str, Any]:
-    from impact_aware.resources import read_named
-
-    return read_named("task", "tasks", TASK)[0] | CHANGES
 
 
 def _nodes(task: str, address: str) -> list[Any]:

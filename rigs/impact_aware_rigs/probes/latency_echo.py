@@ -6,8 +6,8 @@ It also offers an empty service, `empty`, which does nothing either.
 from __future__ import annotations
 
 import array
-import sys
 from dataclasses import dataclass
+from functools import partial
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -46,6 +46,4 @@ class LatencyEchoNode(Node):
         return response
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(LatencyEchoNode, prompt=True))
+main = partial(run_node, LatencyEchoNode, prompt=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import array
 import json
 import math
-import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -195,6 +194,4 @@ class LatencyProbeNode(Node):
         self._thread.join(timeout=2.0)
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(LatencyProbeNode, prompt=True))
+main = partial(run_node, LatencyProbeNode, prompt=True)
