@@ -9,7 +9,7 @@ import pytest
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation.estimate import estimate
 from impact_aware.impact.predictor import predict
-from impact_aware.recordings.ablation import AblationGroup, AblationRow
+from impact_aware.recordings.ablation import ablate, group
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import (
     Analysis,
@@ -20,7 +20,6 @@ from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 NORMAL = (0.0, 0.0, 1.0)
-ABLATION = (("M", 0.3), ("M+B_theta", 0.3), ("M+B_rho", 0.3), ("M", 0.0), ("M+B_theta", 0.0), ("M+B_rho", 0.0))
 
 
 def _window(q, before, after, time, rng):
@@ -32,17 +31,6 @@ def _window(q, before, after, time, rng):
     positions = q + np.where(times[:, None] < 0.0, before * times[:, None], after * since - 4.0 * oscillation)
     velocities = np.gradient(positions, times, axis=0) + rng.normal(0.0, 2e-3, positions.shape)
     return ArmSamples(times + time, positions + rng.normal(0.0, 5e-6, positions.shape), velocities)
-
-
-def _rows(robot, q, before, contact, estimated):
-    rows = []
-    for inertia, friction in ABLATION:
-        after = predict(robot, q, before, replace(contact, friction=friction), inertia=inertia).velocity_after
-        error = np.abs(after - estimated)
-        norm = float(np.linalg.norm(error))
-        jump = float(np.linalg.norm(estimated - before))
-        rows.append(AblationRow(inertia, friction, after, error, norm, norm / jump))
-    return tuple(rows)
 
 
 def make_impact(robot, *, arm, index, file, time, seed):
@@ -58,9 +46,8 @@ def make_impact(robot, *, arm, index, file, time, seed):
     found = estimate(window.times, window.positions, time, method="cubic")
     # As an analysis does: it knows the velocity before only from the samples.
     prediction = predict(robot, q, found.velocity_before, contact)
-    rows = _rows(robot, q, found.velocity_before, contact, found.velocity_after)
     known_times = window.times[(window.times > time - 0.1) & (window.times < time + 0.003)]
-    return AnalyzedImpact(
+    impact = AnalyzedImpact(
         arm=arm,
         index=index,
         file=file,
@@ -86,38 +73,10 @@ def make_impact(robot, *, arm, index, file, time, seed):
         normal_source="option",
         expected=True if index % 2 else None,
         label=f"type {index}",
-        ablation=rows,
         estimate=found,
         notes=("The normal was given on the command line.",) if index == 1 else (),
     )
-
-
-def _groups(impacts):
-    groups = []
-    for label in dict.fromkeys(impact.label for impact in impacts):
-        own = [impact for impact in impacts if impact.label == label]
-        for row, (inertia, friction) in enumerate(ABLATION):
-            rows = [impact.ablation[row] for impact in own]
-            errors = np.array([entry.joint_error for entry in rows])
-            norms = [entry.error for entry in rows]
-            groups.append(
-                AblationGroup(
-                    label=label,
-                    robot="panda",
-                    joint_names=own[0].joint_names,
-                    inertia=inertia,
-                    friction=friction,
-                    count=len(own),
-                    joint_error_mean=errors.mean(axis=0),
-                    joint_error_max=errors.max(axis=0),
-                    error_mean=float(np.mean(norms)),
-                    error_max=float(np.max(norms)),
-                    velocity_before_mean=np.mean([impact.velocity_before for impact in own], axis=0),
-                    velocity_after_mean=np.mean([impact.velocity_after_estimated for impact in own], axis=0),
-                    mean_error=np.full(len(own[0].joint_names), 0.001),
-                )
-            )
-    return tuple(groups)
+    return replace(impact, ablation=ablate(robot, impact))
 
 
 @pytest.fixture(scope="session")
@@ -149,7 +108,6 @@ def make_analysis():
                     base_frame="panda_link0",
                 )
             )
-        impacts = [impact for arm in analyses for impact in arm.impacts]
         return Analysis(
             files=(file,),
             arms=tuple(analyses),
@@ -158,7 +116,7 @@ def make_analysis():
             seconds=1.9,
             settings={"robot": "panda", "friction": 0.3, "normal": [0.0, 0.0, 1.0], "surface": None, "ablation": True},
             versions={"impact_aware": "0.1.0", "python": "3.11.2", "numpy": "2.3.1"},
-            ablation_groups=_groups(impacts),
+            ablation_groups=group(analyses),
             notes=(),
         )
 
