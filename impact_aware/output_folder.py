@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import glob
 import json
 import os
 import shutil
@@ -232,7 +233,7 @@ class FolderLock:
 
 def sweep(target: Path) -> None:
     """Remove what killed processes left beside a folder of results; whole results among it are kept aside."""
-    for left in filter(Path.is_dir, target.parent.glob(f".{_escaped(target.name)}.unfinished-*")):
+    for left in filter(Path.is_dir, target.parent.glob(f".{glob.escape(target.name)}.unfinished-*")):
         with contextlib.suppress(OSError):
             with contextlib.closing(FolderLock(left)) as lock:
                 if lock.held and (marker_of(left) or {}).get("complete"):
@@ -288,7 +289,7 @@ def write_whole(path: Path, content: str | bytes | Callable[[BinaryIO], object],
 
 def _sweep_parts(path: Path) -> None:
     """Remove what processes that were killed while they wrote this file left beside it."""
-    for left in path.parent.glob(f".{_escaped(path.name[:40])}.*.part"):
+    for left in path.parent.glob(f".{glob.escape(path.name[:40])}.*.part"):
         number = left.name.removesuffix(".part").rpartition(".")[2]
         if not number.isdecimal() or _runs(int(number)):
             continue
@@ -386,8 +387,3 @@ def _sync(folder: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
-
-
-def _escaped(name: str) -> str:
-    """A name as a pattern that fits itself only."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

@@ -35,36 +35,28 @@ _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 _MODE_NAMES = {number: name for name, number in MODES.items()}
 
 
-PLAIN = (
-    "event_sequence", "task_number", "arm", "method", "mode_may_change", "energy_loss", "unique", "valid", "reason",
-)  # fmt: skip
-"""Numbers, texts and flags of an impact that the message has under the same names."""
-
-JOINTS = ("position", "velocity_before", "velocity_after")
-
-SPREADS = {
-    "velocity_after_covariance": "covariance", "velocity_estimated": "estimated",
-    "velocity_estimated_error": "estimated_error",
-}  # fmt: skip
-"""Arrays that need not be given: their names in the message, and here."""
-
-CONTACT_PLAIN = ("frame", "obstacle", "friction", "restitution", "effective_mass")
-CONTACT_VECTORS = ("point", "normal", "impulse", "velocity_before", "velocity_after")
-
-
 def impact_to_message(impact: Impact, types: MessageTypes) -> Any:
     """Library to message."""
     message = types.new(TYPE)
     write_stamp(message.header.stamp, impact.time)
     message.header.frame_id = impact.frame
     message.source = SOURCES[impact.source]
+    message.event_sequence = impact.event_sequence
+    message.task_number = impact.task_number
+    message.arm = impact.arm
+    message.method = impact.method
     message.inertia = INERTIAS[impact.inertia]
     message.joint_names = list(impact.joint_names)
-    _write_plain(message, impact, PLAIN)
-    for name in JOINTS:
-        setattr(message, name, types.doubles(getattr(impact, name)))
-    for name, own in SPREADS.items():
-        if (values := getattr(impact, own)) is not None:
+    message.position = types.doubles(impact.position)
+    message.velocity_before = types.doubles(impact.velocity_before)
+    message.velocity_after = types.doubles(impact.velocity_after)
+    message.mode_may_change = impact.mode_may_change
+    for name, values in (
+        ("velocity_after_covariance", impact.covariance),
+        ("velocity_estimated", impact.estimated),
+        ("velocity_estimated_error", impact.estimated_error),
+    ):
+        if values is not None:
             setattr(message, name, types.doubles(values.ravel()))
     message.contacts = [_contact_to_message(contact, types) for contact in impact.contacts]
     give(message, "object", impact.object or None)
@@ -73,8 +65,12 @@ def impact_to_message(impact: Impact, types: MessageTypes) -> Any:
         write_vector(message.object_position, impact.object_position)
         write_twist(message.object_twist_before, impact.object_twist_before)
         write_twist(message.object_twist_after, impact.object_twist_after)
+    message.energy_loss = float(impact.energy_loss)
+    message.unique = impact.unique
     message.other_energy_losses = types.doubles(np.array(impact.other_energy_losses))
     give(message, "time_to_impact", impact.time_to_impact if impact.time_to_impact >= 0.0 else None)
+    message.valid = impact.valid
+    message.reason = impact.reason
     return message
 
 
@@ -90,19 +86,20 @@ def write_answer(
     response.effective_mass = prediction.effective_mass
 
 
-def _write_plain(message: Any, record: Impact | ContactImpulse, names: tuple[str, ...]) -> None:
-    for name in names:
-        value = getattr(record, name)
-        setattr(message, name, value.item() if isinstance(value, np.generic) else value)
-
-
 def _contact_to_message(contact: ContactImpulse, types: MessageTypes) -> Any:
     message = types.new(CONTACT_TYPE)
-    _write_plain(message, contact, CONTACT_PLAIN)
-    for name in CONTACT_VECTORS:
-        write_vector(getattr(message, name), getattr(contact, name))
+    message.frame = contact.frame
+    message.obstacle = contact.obstacle
+    write_vector(message.point, contact.point)
+    write_vector(message.normal, contact.normal)
+    write_vector(message.impulse, contact.impulse)
     if contact.impulse_covariance is not None:
         message.impulse_covariance = types.doubles(contact.impulse_covariance.ravel())
+    write_vector(message.velocity_before, contact.velocity_before)
+    write_vector(message.velocity_after, contact.velocity_after)
+    message.friction = float(contact.friction)
+    message.restitution = float(contact.restitution)
+    message.effective_mass = float(contact.effective_mass)
     message.mode = MODES[contact.mode]
     return message
 
@@ -113,27 +110,35 @@ def impact_from_message(message: Any) -> Impact:
     A covariance or an estimate with another number of values than the joints need is left out.
     """
     n = len(message.joint_names)
-    # Recordings of earlier versions lack some: the record's defaults stand in.
-    values = {name: getattr(message, name) for name in PLAIN if hasattr(message, name)}
-    values |= {name: _array(getattr(message, name)) for name in JOINTS}
     return Impact(
-        **values,
         source=_SOURCE_NAMES.get(int(message.source), ""),
+        arm=message.arm,
         frame=message.header.frame_id,
         time=stamp_seconds(message),
+        event_sequence=int(message.event_sequence),
+        task_number=int(getattr(message, "task_number", 0)),  # none in recordings of earlier versions
+        method=message.method,
         inertia=message.inertia if isinstance(message.inertia, str) else INERTIA_NAMES.get(message.inertia, ""),
         joint_names=tuple(message.joint_names),
+        position=_array(message.position),
+        velocity_before=_array(message.velocity_before),
+        velocity_after=_array(message.velocity_after),
         covariance=_matrix(message.velocity_after_covariance, n),
+        mode_may_change=bool(message.mode_may_change),
         estimated=_of_length(message.velocity_estimated, n),
         estimated_error=_of_length(message.velocity_estimated_error, n),
         contacts=tuple(_contact_from_message(contact) for contact in message.contacts),
         object=given(message, "object", ""),
-        predicted_mass=float(getattr(message, "object_mass", 0.0)),
+        predicted_mass=float(getattr(message, "object_mass", 0.0)),  # nor this
         object_position=vector(message.object_position),
         object_twist_before=twist(message.object_twist_before),
         object_twist_after=twist(message.object_twist_after),
-        other_energy_losses=tuple(getattr(message, "other_energy_losses", ())),
+        energy_loss=float(message.energy_loss),
+        unique=bool(getattr(message, "unique", True)),  # nor these
+        other_energy_losses=tuple(float(loss) for loss in getattr(message, "other_energy_losses", ())),
         time_to_impact=float(given(message, "time_to_impact", -1.0)),
+        valid=bool(message.valid),
+        reason=message.reason,
     )
 
 
@@ -143,11 +148,6 @@ def drawable_impact(message: Any) -> Impact | None:
         return None
     impact = impact_from_message(message)
     return impact if impact.plausible else None
-
-
-_OF_MAP = (
-    "method", "inertia", "velocity_before", "velocity_after", "energy_loss", "unique", "other_energy_losses",
-)  # fmt: skip
 
 
 def predicted_impact(
@@ -174,20 +174,29 @@ def predicted_impact(
     record = ContactImpulse(
         frame=contact.frame,
         obstacle=object_name if obstacle is not None else "",
+        point=prediction.point,
         normal=contact.normal,
+        impulse=prediction.impulse,
         impulse_covariance=None if uncertain is None else uncertain.impulse_covariance,
         velocity_before=prediction.contact_velocity_before,
         velocity_after=prediction.contact_velocity_after,
         friction=contact.friction,
         restitution=contact.restitution,
-        **{name: getattr(prediction, name) for name in ("point", "impulse", "effective_mass", "mode")},
+        effective_mass=prediction.effective_mass,
+        mode=prediction.mode,
     )
     return Impact(
+        method=prediction.method,
+        inertia=prediction.inertia,
+        velocity_before=prediction.velocity_before,
+        velocity_after=prediction.velocity_after,
         covariance=None if uncertain is None else uncertain.velocity_after_covariance,
         mode_may_change=uncertain is not None and bool(uncertain.mode_may_change),
         contacts=(record,),
+        energy_loss=prediction.energy_loss,
+        unique=prediction.unique,
+        other_energy_losses=prediction.other_energy_losses,
         time_to_impact=time_to_impact,
-        **{name: getattr(prediction, name) for name in _OF_MAP},
         **about,
     )
 
@@ -217,11 +226,18 @@ def expected_jump(impact: Impact, order: JointOrder) -> ExpectedJump | None:
 
 
 def _contact_from_message(message: Any) -> ContactImpulse:
-    values = {name: getattr(message, name) for name in CONTACT_PLAIN}
-    values |= {name: vector(getattr(message, name)) for name in CONTACT_VECTORS}
     return ContactImpulse(
-        **values,
+        frame=message.frame,
+        obstacle=message.obstacle,
+        point=vector(message.point),
+        normal=vector(message.normal),
+        impulse=vector(message.impulse),
         impulse_covariance=_matrix(message.impulse_covariance, 3),
+        velocity_before=vector(message.velocity_before),
+        velocity_after=vector(message.velocity_after),
+        friction=float(message.friction),
+        restitution=float(message.restitution),
+        effective_mass=float(message.effective_mass),
         mode=_MODE_NAMES.get(int(message.mode), ""),
     )
 

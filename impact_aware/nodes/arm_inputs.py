@@ -61,10 +61,12 @@ class _Input:
 class EffortInput(_Input):
     """Torques, each of which holds until the next one."""
 
-    def __init__(self, node: Node, arm: Arm, on_command: Callable[[], None], now: Callable[[], float]) -> None:
-        """Subscribe; `now` is of the clock that stamps the states, s."""
+    def __init__(
+        self, node: Node, arm: Arm, joints: slice, on_command: Callable[[], None], now: Callable[[], float]
+    ) -> None:
+        """Subscribe; `joints` are the arm's in the plant's arrays, `now` is of the clock that stamps the states, s."""
         super().__init__(node, on_command)
-        self._robot = arm.robot
+        self._robot, self._joints = arm.robot, joints
         self._now = now
         self._command: Array | None = None
         self._new, self._time = False, -math.inf
@@ -79,10 +81,10 @@ class EffortInput(_Input):
         return now - self._time
 
     def torque(self, q: Array, reading: JointReading, now: float) -> Array | None:
-        """What the arm at `q` (n,), rad, makes of its last command (n,), N m; None before there is one."""
+        """What the arm makes of its last command (n,), N m, with the plant at `q`, rad; None before there is one."""
         if self._command is None or not self._robot.adds_gravity:
             return self._command
-        return self._command + self._robot.gravity(q)
+        return self._command + self._robot.gravity(q[self._joints])
 
     def used(self) -> None:
         """The next cycle wants another one."""

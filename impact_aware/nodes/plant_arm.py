@@ -8,7 +8,6 @@ from impact_aware_msgs.msg import ImpactPrediction
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.impact_prediction import impact_to_message
 from impact_aware.nodes.arm_inputs import ArmInput
@@ -18,7 +17,6 @@ from impact_aware.nodes.state_publisher import StatePublisher
 from impact_aware.resources import read_text
 from impact_aware.simulation import ImpactTruth
 from impact_aware.simulation.impact_truth import impact_of_truth
-from impact_aware.simulation.sensors import JointReading
 from impact_aware.task.arms import Arm
 
 
@@ -58,10 +56,6 @@ class PlantArm:
         description = node.create_publisher(String, arm.topic("robot_description"), LATCHED_QOS)
         if arm.robot.profile is not None:
             description.publish(String(data=read_text("urdf", arm.robot.profile.urdf)))
-
-    def torque(self, positions: Array, reading: JointReading, now: float) -> Array | None:
-        """What drives the arm at the plant's joint positions, N m; None before it is commanded."""
-        return self.input.torque(positions[self._joints], reading, now)
 
     def publish_truth(self, truth: ImpactTruth, start_time: float, object_name: str) -> None:
         """Publish an impact of this arm, in the frame of its base; `start_time` is that of the simulation, s."""

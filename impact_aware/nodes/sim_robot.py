@@ -185,7 +185,7 @@ class SimRobotNode(Node):
     def _input(self, arm: Arm, joints: slice) -> ArmInput:
         if self._settings.command_interface == "local_law":
             return LawInput(self, arm, joints, self._on_command, self._cycle)
-        return EffortInput(self, arm, self._on_command, self._now)
+        return EffortInput(self, arm, joints, self._on_command, self._now)
 
     def _now(self) -> float:
         """Present time of the clock that stamps the states, s."""
@@ -305,7 +305,7 @@ class SimRobotNode(Node):
         now = self._now()
         if not (self._driven if self._waiting else arm.input.silence(now) <= self._settings.command_timeout):
             return None
-        return arm.torque(self.plant.state.q, self.plant.reading, now)
+        return arm.input.torque(self.plant.state.q, self.plant.reading, now)
 
     def _publish_states(self) -> None:
         reading = self.plant.reading

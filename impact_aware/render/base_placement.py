@@ -17,7 +17,9 @@ def base_placements(bag: Bag, arms: Sequence[str], reference: ReferenceField | N
     """The base of each arm in the common frame; a single arm stands at the origin."""
     if len(arms) == 1:
         return {arms[0]: pin.SE3.Identity()}
-    found = _from_transforms(bag, arms) | ({} if reference is None else _from_field(reference, arms))
+    found = _from_transforms(bag, arms)
+    if reference is not None:
+        found |= {own.arm: base for own in reference.arms if own.arm in arms and (base := base_of(own)) is not None}
     missing = [arm for arm in arms if arm not in found]
     if missing and reference is not None:
         found |= _from_task(reference.task, missing)
@@ -39,12 +41,6 @@ def _from_transforms(bag: Bag, arms: Sequence[str]) -> dict[str, pin.SE3]:
             shift, turn = transform.transform.translation, transform.transform.rotation
             found[arm] = pin.XYZQUATToSE3([shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w])
     return found
-
-
-def _from_field(reference: ReferenceField, arms: Sequence[str]) -> dict[str, pin.SE3]:
-    """Return the bases for which the field was made, as far as it has them."""
-    bases = {own.arm: base_of(own) for own in reference.arms if own.arm in arms}
-    return {name: base for name, base in bases.items() if base is not None}
 
 
 def _from_task(name: str, arms: Sequence[str]) -> dict[str, pin.SE3]:

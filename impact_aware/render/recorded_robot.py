@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from impact_aware.bags.bag import Bag
+from impact_aware.bags.recorded_description import descriptions_in
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.render.robot_shape import RobotShape, robot_shape
 from impact_aware.resources import read_text
 from impact_aware.robot import RobotModel, RobotProfile, load_profile
 from impact_aware.robot.profile import profile_names
-from impact_aware.robot.urdf_text import try_foreign_urdf
 
 Robots = Mapping[str, tuple[RobotModel | None, RobotShape]]
 """Model and links of each arm, by its namespace."""
@@ -52,11 +51,11 @@ def recorded_robot(
         except ImpactAwareError:
             # Its URDF is not installed here: then it is of no use.
             continue
-    text = _description(bag, arm)
-    if text is None:
+    found = {own.topic: own.text for own in descriptions_in(bag)}
+    text = found.get(f"/{arm}/robot_description".replace("//", "/"), found.get("/robot_description"))
+    if not text:
         return None, RobotShape(())
     try:
-        try_foreign_urdf(text)
         full = RobotModel.from_urdf(text)
         known = tuple(name for name in full.joint_names if name in set(joint_names))
         robot = full if known == full.joint_names else RobotModel.from_urdf(text, joint_names=known)
@@ -67,12 +66,3 @@ def recorded_robot(
 
 def _of_profile(profile: RobotProfile) -> tuple[RobotModel, RobotShape]:
     return RobotModel.from_profile(profile), robot_shape(read_text("urdf", profile.urdf))
-
-
-def _description(bag: Bag, arm: str) -> str | None:
-    for topic in (f"/{arm}/robot_description".replace("//", "/"), "/robot_description"):
-        if topic in bag.topics:
-            for _, raw in bag.serialized(topic):
-                message: Any = bag.deserialize(topic, raw)
-                return str(message.data)
-    return None

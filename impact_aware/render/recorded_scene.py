@@ -80,22 +80,18 @@ class RecordedScene:
     arms: tuple[RecordedArm, ...]
 
 
-def read_scene(
-    bag: Bag, *, time: float | None = None, robot: str | Robots | None = None, style: MarkerStyle | None = None
-) -> RecordedScene:
+def read_scene(bag: Bag, *, time: float | None = None, robot: str | Robots | None = None) -> RecordedScene:
     """Read the scene.
 
     Args:
         bag: An open recording.
         time: s, as in the stamps, or since the first of them; the first impact when None.
         robot: Profile of the robot (of both), or model and links of each; when None, those of the recording.
-        style: Lengths and times of the markers.
 
     Raises:
         BagError: No joint states, or no impact where no time is given.
         InvalidInputError: A time outside the recording.
     """
-    style = style or MarkerStyle()
     topics = _joint_topics(bag)
     stamps = {name: np.array([stamp for stamp, _ in _stamped(bag, topic)]) for name, topic in topics.items()}
     full = [values for values in stamps.values() if len(values)]
@@ -115,9 +111,7 @@ def read_scene(
         raise InvalidInputError("--time", f"{time:g} s", f"a time of the recording, {span[0]:.3f} to {span[1]:.3f} s")
     field = _field(bag, next(iter(topics)), time)
     bases = base_placements(bag, tuple(topics), field)
-    arms = tuple(
-        _read_arm(bag, name, topic, time, impacts[name], robot, style, bases[name]) for name, topic in topics.items()
-    )
+    arms = tuple(_read_arm(bag, name, topic, time, impacts[name], robot, bases[name]) for name, topic in topics.items())
     return RecordedScene(time, span, every, arms)
 
 
@@ -215,11 +209,11 @@ def _read_arm(
     time: float,
     impact_times: list[float],
     profile: str | Robots | None,
-    style: MarkerStyle,
     base: pin.SE3,
 ) -> RecordedArm:
     names, q = _configuration(bag, topic, time)
     robot, shape = recorded_robot(bag, name, names, profile)
+    style = MarkerStyle()
     scene = SceneMarkers(style, arm=name, robot=robot)
     # The field goes first, as it has the size of the object.
     field = _field(bag, name, time)

@@ -67,52 +67,40 @@ class AblationTable:
 def ablation_tables(groups: Sequence[AblationGroup]) -> list[AblationTable]:
     """By inertia and by friction, for every set of joints that the recordings have."""
     tables: list[AblationTable] = []
+    error = "Mean absolute error of the predicted velocity after the impact, deg/s, by"
     for robot, joints in dict.fromkeys((group.robot, group.joint_names) for group in groups):
         own = [group for group in groups if group.robot == robot and group.joint_names == joints]
         of_robot = f", {robot}" if len({group.robot for group in groups}) > 1 else ""
-        for table in (_by_inertia(own, of_robot), _by_friction(own, of_robot)):
-            if table is not None:
-                tables.append(table)
+        known = [inertia for inertia in INERTIAS if any(group.inertia == inertia for group in own)]
+        first = [group for group in own if group.inertia in known[:1]]
+        frictions = sorted({group.friction for group in first}, reverse=True)
+        if len(known) > 1:
+            most = [(found, max(group.friction for group in found)) for found in _by_label(own)]
+            rows = [[_find(found, inertia, friction) for inertia in known] for found, friction in most]
+            caption = (
+                f"{error} inertia, with friction. The last column has the mean estimated velocity after and, in "
+                "brackets, before the impact."
+            )
+            lines = tuple(_line(columns, with_velocities=True) for columns in rows)
+            tables.append(AblationTable(f"By inertia{of_robot}", caption, joints, tuple(known), lines))
+        if len(frictions) > 1:
+            rows = [[_find(found, known[0], friction) for friction in frictions] for found in _by_label(first)]
+            variants = tuple(f"μ = {friction:g}" for friction in frictions)
+            lines = tuple(_line(columns, with_velocities=False) for columns in rows)
+            caption = f"{error} friction μ, with {known[0]}."
+            tables.append(AblationTable(f"By friction{of_robot}", caption, joints, variants, lines))
     return tables
 
 
-def _by_inertia(groups: Sequence[AblationGroup], of_robot: str) -> AblationTable | None:
-    known = [inertia for inertia in INERTIAS if any(group.inertia == inertia for group in groups)]
-    if len(known) < 2:
-        return None
-    lines = []
-    for label in dict.fromkeys(group.label for group in groups):
-        own = [group for group in groups if group.label == label]
-        friction = max(group.friction for group in own)
-        columns = [_find(own, inertia, friction) for inertia in known]
-        lines.append(_line(label, columns, with_velocities=True))
-    caption = (
-        "Mean absolute error of the predicted velocity after the impact, deg/s, by inertia, with friction. The last "
-        "column has the mean estimated velocity after and, in brackets, before the impact."
-    )
-    return AblationTable(f"By inertia{of_robot}", caption, groups[0].joint_names, tuple(known), tuple(lines))
-
-
-def _by_friction(groups: Sequence[AblationGroup], of_robot: str) -> AblationTable | None:
-    inertia = next((name for name in INERTIAS if any(group.inertia == name for group in groups)), None)
-    own = [group for group in groups if group.inertia == inertia]
-    frictions = sorted({group.friction for group in own}, reverse=True)
-    if inertia is None or len(frictions) < 2:
-        return None
-    lines = []
-    for label in dict.fromkeys(group.label for group in own):
-        columns = [_find([group for group in own if group.label == label], inertia, mu) for mu in frictions]
-        lines.append(_line(label, columns, with_velocities=False))
-    caption = f"Mean absolute error of the predicted velocity after the impact, deg/s, by friction μ, with {inertia}."
-    variants = tuple(f"μ = {friction:g}" for friction in frictions)
-    return AblationTable(f"By friction{of_robot}", caption, groups[0].joint_names, variants, tuple(lines))
+def _by_label(groups: Sequence[AblationGroup]) -> list[list[AblationGroup]]:
+    return [[group for group in groups if group.label == label] for label in dict.fromkeys(own.label for own in groups)]
 
 
 def _find(groups: Sequence[AblationGroup], inertia: str, friction: float) -> AblationGroup | None:
     return next((group for group in groups if group.inertia == inertia and group.friction == friction), None)
 
 
-def _line(label: str, columns: Sequence[AblationGroup | None], *, with_velocities: bool) -> Line:
+def _line(columns: Sequence[AblationGroup | None], *, with_velocities: bool) -> Line:
     known = [column for column in columns if column is not None]
     cells: list[Cell] = []
     for joint in range(len(known[0].joint_names)):
@@ -122,7 +110,7 @@ def _line(label: str, columns: Sequence[AblationGroup | None], *, with_velocitie
         for after, before in zip(known[0].velocity_after_mean, known[0].velocity_before_mean, strict=True):
             velocities.append(f"{math.degrees(after):.2f} ({math.degrees(before):.2f})".replace("-", "\u2212"))
     norms = _compared(columns, slice(None))
-    return Line(label, known[0].count, tuple(cells), tuple(velocities), tuple(norms))
+    return Line(known[0].label, known[0].count, tuple(cells), tuple(velocities), tuple(norms))
 
 
 def _compared(columns: Sequence[AblationGroup | None], joints: slice) -> list[Cell]:

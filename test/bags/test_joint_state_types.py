@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rosbags.rosbag2 import StoragePlugin, Writer
+from recorded_bag import write_messages
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.bags.bag import Bag
@@ -61,12 +61,9 @@ def test_the_measured_point_of_older_controllers_is_called_actual(tmp_path):
     kind, old = "control_msgs/msg/JointTrajectoryControllerState", get_typestore(Stores.ROS2_JAZZY)
     text = DEFINITIONS[kind].replace("reference", "desired").replace("feedback", "actual")
     old.register(get_types_from_msg(text, kind))
-    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        topic = writer.add_connection("/arm/controller_state", kind, typestore=old)
-        for row in range(20):
-            position = np.array([0.1, -0.5]) + 0.01 * row
-            made = message(old, "JointTrajectoryControllerState", row * 1_000_000, position, 2.0 * position)
-            writer.write(topic, 1_000_000_000 + row * 1_000_000, bytes(old.serialize_cdr(made, kind)))
+    rows = [(row, np.array([0.1, -0.5]) + 0.01 * row) for row in range(20)]
+    made = [message(old, "JointTrajectoryControllerState", row * 1_000_000, q, 2.0 * q) for row, q in rows]
+    write_messages(tmp_path / "bag", [("/arm/controller_state", 1.0 + 1e-3 * row, made[row]) for row, _ in rows], old)
     with Bag(tmp_path / "bag") as bag:
         names, samples = samples_in_bag(bag, "controller_state")
     assert names == NAMES
@@ -76,13 +73,9 @@ def test_the_measured_point_of_older_controllers_is_called_actual(tmp_path):
 
 @pytest.mark.parametrize("kind", ["DynamicJointState", "JointTrajectoryControllerState", "FrankaRobotState"])
 def test_joint_states_of_other_types_are_read(store, tmp_path, kind):
-    full = f"{'franka' if kind.startswith('Franka') else 'control'}_msgs/msg/{kind}"
     positions = np.column_stack((np.linspace(0.1, 0.2, 20), np.linspace(-0.5, 0.3, 20)))
-    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        topic = writer.add_connection("/arm/states", full, typestore=store)
-        for row, position in enumerate(positions):
-            made = message(store, kind, row * 1_000_000, position, 2.0 * position)
-            writer.write(topic, 1_000_000_000 + row * 1_000_000, bytes(store.serialize_cdr(made, full)))
+    made = [message(store, kind, row * 1_000_000, q, 2.0 * q) for row, q in enumerate(positions)]
+    write_messages(tmp_path / "bag", [("/arm/states", 1.0 + 1e-3 * row, own) for row, own in enumerate(made)], store)
     with Bag(tmp_path / "bag") as bag:
         (arm,), _ = arms_in_bag(bag, None, ())
         assert (arm.topic, arm.message_names) == ("/arm/states", NAMES)
@@ -97,18 +90,12 @@ def test_joint_states_of_other_types_are_read(store, tmp_path, kind):
 
 def test_a_joint_state_comes_before_other_types(store, tmp_path):
     """ros2_control publishes both: one arm is one arm."""
-    kinds = {
-        "/dynamic_joint_states": "control_msgs/msg/DynamicJointState",
-        "/joint_states": "sensor_msgs/msg/JointState",
-    }
-    position = np.array([0.1, 0.2])
-    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        topics = {name: writer.add_connection(name, kind, typestore=store) for name, kind in kinds.items()}
-        for row in range(5):
-            dynamic = message(store, "DynamicJointState", row, position, position)
-            plain = message(store, "FrankaRobotState", row, position, position).measured_joint_state
-            for (name, kind), made in zip(kinds.items(), (dynamic, plain), strict=True):
-                writer.write(topics[name], 1_000_000_000 + row, bytes(store.serialize_cdr(made, kind)))
+    position, messages = np.array([0.1, 0.2]), []
+    for row in range(5):
+        plain = message(store, "FrankaRobotState", row, position, position).measured_joint_state
+        dynamic = message(store, "DynamicJointState", row, position, position)
+        messages += [("/dynamic_joint_states", 1.0 + 1e-9 * row, dynamic), ("/joint_states", 1.0 + 1e-9 * row, plain)]
+    write_messages(tmp_path / "bag", messages, store)
     with Bag(tmp_path / "bag") as bag:
         assert [arm.topic for arm in arms_in_bag(bag, None, ())[0]] == ["/joint_states"]
         assert [arm.topic for arm in arms_in_bag(bag, None, ["dynamic_joint_states"])[0]] == ["/dynamic_joint_states"]

@@ -4,32 +4,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from recorded_bag import PANDA, STORE, write_messages
 
 from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.replay_graph import plan_replay, player_arguments, player_qos
 from impact_aware.errors import InvalidInputError
 from impact_aware.resources import find_resource
 
-TYPES = get_typestore(Stores.ROS2_JAZZY)
-PANDA = [f"panda_joint{number}" for number in range(1, 8)]
-
 
 def recording(path: Path, topics: dict[str, list[str]], others: tuple[str, ...] = ()) -> Path:
     """A bag with one joint state per topic, and empty strings on other topics."""
-    types = TYPES.types
+    types = STORE.types
     header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "")
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        for topic, names in topics.items():
-            connection = writer.add_connection(topic, "sensor_msgs/msg/JointState", typestore=TYPES)
-            zeros = np.zeros(len(names))
-            message = types["sensor_msgs/msg/JointState"](header, names, zeros, zeros, zeros)
-            writer.write(connection, 10**9, TYPES.serialize_cdr(message, message.__msgtype__))
-        for topic in others:
-            connection = writer.add_connection(topic, "std_msgs/msg/String", typestore=TYPES)
-            message = types["std_msgs/msg/String"]("")
-            writer.write(connection, 10**9, TYPES.serialize_cdr(message, message.__msgtype__))
+    zeros = {topic: [np.zeros(len(names))] * 3 for topic, names in topics.items()}
+    states = {topic: types["sensor_msgs/msg/JointState"](header, topics[topic], *zeros[topic]) for topic in topics}
+    words = dict.fromkeys(others, types["std_msgs/msg/String"](""))
+    write_messages(path, [(topic, 1.0, message) for topic, message in (states | words).items()])
     return path
 
 

@@ -6,21 +6,24 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+from recorded_bag import write_messages
 from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.typesys import get_types_from_msg
 
 from impact_aware.bags.bag import Bag
+from impact_aware.bags.message_types import RECORDED, annotation_types
 from impact_aware.cli.main import main
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
+from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.reference_field import field_to_message
+from impact_aware.messages.stamps import write_stamp
 from impact_aware.render import movie, read_scene, rerun_file
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
@@ -30,38 +33,17 @@ IMPACT, BEGIN, END = 1.5, 1.0, 2.0
 HALF = np.array([0.1, 0.065, 0.1])
 
 
-def make_types() -> Any:
-    """The message types of ROS and ours."""
-    types = get_typestore(Stores.ROS2_JAZZY)
-    definitions: dict[str, Any] = {}
-    for path in MESSAGES.glob("*.msg"):
-        definitions.update(get_types_from_msg(path.read_text(), f"impact_aware_msgs/msg/{path.stem}"))
-    types.register(definitions)
-    return types
+TYPES, blank = annotation_types(), RECORDED.new
+for name in {"ArmReference", "ReferenceField"} - {kind.rpartition("/")[2] for kind in TYPES.types}:
+    TYPES.register(get_types_from_msg((MESSAGES / f"{name}.msg").read_text(), f"impact_aware_msgs/msg/{name}"))
 
 
-TYPES = make_types()
-
-
-def blank(name: str) -> Any:
-    """A message with nothing in it."""
-    values = {}
-    for field, (kind, argument) in TYPES.fielddefs[name][1]:
-        if kind.name == "NAME":
-            values[field] = blank(argument)
-        elif kind.name == "BASE":
-            values[field] = {"string": "", "bool": False}.get(argument[0], 0)
-        else:
-            values[field] = [] if argument[0][0].name == "NAME" or argument[0][1][0] == "string" else np.zeros(0)
-    return TYPES.types[name](**values)
-
-
-def set_xyz(target: Any, values: Any) -> None:
-    target.x, target.y, target.z = (float(value) for value in values)
-
-
-def set_stamp(stamp: Any, time: float) -> None:
-    stamp.sec, stamp.nanosec = int(time), round(1e9 * (time % 1.0))
+def state(time: float, names: Any, position: Any, velocity: Any = ()) -> Any:
+    """Joint states as of a recording."""
+    message = blank("sensor_msgs/msg/JointState")
+    write_stamp(message.header.stamp, time)
+    message.name, message.position, message.velocity = list(names), np.array(position), np.array(velocity, dtype=float)
+    return message
 
 
 def write_recording(path: Path, namespaces: tuple[str, ...] = ("",), bases: tuple[str, ...] = ()) -> Path:
@@ -72,54 +54,27 @@ def write_recording(path: Path, namespaces: tuple[str, ...] = ("",), bases: tupl
     tip = panda.placement(panda.home).translation - [0.0, 0.03, 0.0]
     box = homogeneous_box(2.2, HALF, tip - [0.0, HALF[1], 0.0])
     found = predict(panda, panda.home, velocity, contact, obstacle=box)
-    prediction = blank("impact_aware_msgs/msg/ImpactPrediction")
-    set_stamp(prediction.header.stamp, IMPACT)
-    prediction.header.frame_id, prediction.source, prediction.valid = "panda_link0", 1, True
-    prediction.joint_names, prediction.position = list(panda.joint_names), panda.home.copy()
-    prediction.velocity_before, prediction.velocity_after = velocity, found.velocity_after
-    prediction.object = "box"
-    set_xyz(prediction.object_position, box.position)
-    set_xyz(prediction.object_twist_after.linear, found.object_twist_after[:3])
-    point = blank("impact_aware_msgs/msg/ContactImpulse")
-    point.frame, point.obstacle, point.friction, point.mode = panda.tool_frame, "box", 0.3, 1
-    point.effective_mass = float(found.effective_mass)
-    for name in ("point", "impulse"):
-        set_xyz(getattr(point, name), getattr(found, name))
-    set_xyz(point.normal, contact.normal)
-    set_xyz(point.velocity_before, found.contact_velocity_before)
-    prediction.contacts = [point]
+    about = {"time": IMPACT, "frame": "panda_link0", "joint_names": panda.joint_names, "position": panda.home}
+    impact = predicted_impact(found, source="at_impact", object_name="box", **about)
     event = blank("impact_aware_msgs/msg/ImpactEvent")
-    set_stamp(event.header.stamp, IMPACT)
+    write_stamp(event.header.stamp, IMPACT)
     event.sequence = 1
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-
-        def write(topic: str, message: Any, time: float) -> None:
-            if topic not in connections:
-                connections[topic] = writer.add_connection(topic, message.__msgtype__, typestore=TYPES)
-            raw = TYPES.serialize_cdr(message, message.__msgtype__)
-            writer.write(connections[topic], round(1e9 * time), raw)
-
-        connections: dict[str, Any] = {}
-        for number, name in enumerate(bases, start=1):
-            transform = blank("geometry_msgs/msg/TransformStamped")
-            transform.header.frame_id, transform.child_frame_id = "world", f"{name}/base"
-            transform.transform.translation.y, transform.transform.rotation.w = float(number), 1.0
-            placed = blank("tf2_msgs/msg/TFMessage")
-            placed.transforms = [transform]
-            write("/tf_static", placed, BEGIN)
-        for namespace in namespaces:
-            for index in range(round(1000 * (END - BEGIN)) + 1):
-                time = BEGIN + 1e-3 * index
-                since = time - IMPACT
-                state = blank("sensor_msgs/msg/JointState")
-                set_stamp(state.header.stamp, time)
-                state.name = list(panda.joint_names)
-                state.velocity = velocity if since < 0.0 else found.velocity_after
-                state.position = panda.home + since * state.velocity
-                write(f"{namespace}/joint_states", state, time)
-            write(f"{namespace}/impacts", event, IMPACT + 0.002)
-            write(f"{namespace}/predicted_jumps", prediction, IMPACT + 0.003)
-    return path
+    messages = []
+    for number, name in enumerate(bases, start=1):
+        transform = blank("geometry_msgs/msg/TransformStamped")
+        transform.header.frame_id, transform.child_frame_id = "world", f"{name}/base"
+        transform.transform.translation.y, transform.transform.rotation.w = float(number), 1.0
+        placed = blank("tf2_msgs/msg/TFMessage")
+        placed.transforms = [transform]
+        messages.append(("/tf_static", BEGIN, placed))
+    for namespace in namespaces:
+        for time in BEGIN + 1e-3 * np.arange(round(1000 * (END - BEGIN)) + 1):
+            speeds = velocity if time < IMPACT else found.velocity_after
+            position = panda.home + (time - IMPACT) * speeds
+            messages.append((f"{namespace}/joint_states", time, state(time, panda.joint_names, position, speeds)))
+        messages.append((f"{namespace}/impacts", IMPACT + 0.002, event))
+        messages.append((f"{namespace}/predicted_jumps", IMPACT + 0.003, impact_to_message(impact, RECORDED)))
+    return write_messages(path, messages, TYPES)
 
 
 @pytest.fixture(scope="module")
@@ -151,22 +106,11 @@ def test_the_first_impact_is_drawn_when_no_time_is_given(recording, tmp_path, co
 def test_the_field_is_the_latest_one_before_the_picture(tmp_path):
     """Stamps decide, not the order of recording."""
     field = make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")])
-    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-
-        def write(topic: str, message: Any, received: int) -> None:
-            if topic not in connections:
-                connections[topic] = writer.add_connection(topic, message.__msgtype__, typestore=TYPES)
-            writer.write(connections[topic], received, TYPES.serialize_cdr(message, message.__msgtype__))
-
-        connections: dict[str, Any] = {}
-        for time in (1.0, 2.0):
-            state = blank("sensor_msgs/msg/JointState")
-            set_stamp(state.header.stamp, time)
-            state.name, state.position = ["a"], np.array([time])
-            write("/joint_states", state, round(1e9 * time))
-        for received, (revision, time) in enumerate([(1, 1.1), (3, 1.5), (2, 1.3), (4, 1.8)]):
-            message = field_to_message(replace(field, revision=revision), time, SimpleNamespace(new=blank))
-            write("/reference_field", message, 10**9 + received)
+    messages = [("/joint_states", time, state(time, ["a"], [time])) for time in (1.0, 2.0)]
+    for received, (revision, time) in enumerate([(1, 1.1), (3, 1.5), (2, 1.3), (4, 1.8)]):
+        message = field_to_message(replace(field, revision=revision), time, RECORDED)
+        messages.append(("/reference_field", 1.0 + 1e-9 * received, message))
+    write_messages(tmp_path / "bag", messages, TYPES)
     with Bag(tmp_path / "bag") as bag:
         shown = [read_scene(bag, time=time).arms[0].scene.field for time in (1.05, 1.2, 1.6, 2.0)]
     assert [None if field is None else field.revision for field in shown] == [None, 1, 3, 4]
@@ -276,12 +220,7 @@ def test_recordings_without_states_or_impacts_say_so(tmp_path, monkeypatch, comm
         writer.add_connection("/rosout", "std_msgs/msg/String", typestore=TYPES)
     status, _, error = command("render", str(tmp_path / "empty"))
     assert status == 2 and "no joint states in it; there are /rosout" in error
-    with Writer(tmp_path / "quiet", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        connection = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=TYPES)
-        state = blank("sensor_msgs/msg/JointState")
-        set_stamp(state.header.stamp, 1.0)
-        state.name, state.position = ["a", "b"], np.zeros(2)
-        writer.write(connection, 10**9, TYPES.serialize_cdr(state, state.__msgtype__))
+    write_messages(tmp_path / "quiet", [("/joint_states", 1.0, state(1.0, "ab", [0.0, 0.0]))])
     status, _, error = command("render", str(tmp_path / "quiet"))
     assert status == 2 and "no impact is recorded; choose a --time from 1.000 to 1.000 s" in error
     # A robot that nobody knows is left out, and that is said.

@@ -13,21 +13,14 @@ from impact_aware.cli.main import main
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation.identification import Identification
 from impact_aware.estimation.trials import ImpactTrial
-from impact_aware.recordings.ablation import AblationGroup
 from impact_aware.recordings.results import OtherEvent
 from impact_aware.robot import RobotModel
-from test.support.hand_made import make_analysis, make_impact
+from test.support.hand_made import GROUP, make_analysis, make_impact
 
 
 def test_analyze_prints_arms_impacts_groups_and_notes():
-    group = AblationGroup(
-        label="hard", robot="two", joint_names=("a", "b"), inertia="M", friction=0.3, count=7,
-        joint_error_mean=np.zeros(2), joint_error_max=np.zeros(2), error_mean=0.5, error_max=1.0,
-        velocity_before_mean=np.zeros(2), velocity_after_mean=np.zeros(2),
-        mean_error=np.zeros(2),
-    )  # fmt: skip
     bare = make_impact(index=4, estimate=None, prediction=None, expected=None, notes=())
-    analysis = make_analysis(make_impact(), bare, ablation_groups=(group,))
+    analysis = make_analysis(make_impact(), bare, ablation_groups=(GROUP,))
     lines = analyze.format_analysis(analysis, Path("out")).splitlines()
     first = lines.index("can't tell (reasons: --json, or the report of --out)")
     assert lines[first + 1 : -2] == [

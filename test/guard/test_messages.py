@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from impact_aware_msgs.msg import ControllerState
 from impact_aware_msgs.srv import PredictPostImpact
-from node_harness import call, send
+from node_harness import call, joint_state, send
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty
 
 from impact_aware.control import ControlSession, Mode, warm_up
@@ -20,7 +19,7 @@ from impact_aware.detection.watch_settings import WatchSettings, make_watch
 from impact_aware.franka.channel import Channel
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
-from impact_aware.nodes.ros.messages import ROS, stamp
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.runtime import make_executor
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.robot import RobotModel
@@ -54,9 +53,7 @@ def test_calls_from_joint_states_to_torque(ros_context, calls):
         def state():
             nonlocal now
             now += 0.001
-            message = JointState(name=list(ROBOT.joint_names), position=START, velocity=np.zeros(7), effort=HELD)
-            message.header.stamp = stamp(now)
-            serialized = serialize_message(message)
+            serialized = serialize_message(joint_state(now, ROBOT.joint_names, START, np.zeros(7), HELD))
             return calls(lambda: receive(serialized))
 
         state()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from node_harness import introduced, send
+from node_harness import introduced, joint_state, send
 from patience import until
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -64,8 +64,7 @@ class Controller:
 
     def receive(self) -> None:
         for arm, source in zip(ARMS, self.sources, strict=True):
-            message = JointState(name=list(arm.robot.joint_names), position=arm.robot.home, velocity=np.zeros(7))
-            message.header.stamp.sec = 1
+            message = joint_state(1.0, arm.robot.joint_names, arm.robot.home, np.zeros(7))
             source.subscription.callback(serialize_message(message))
 
     def listen(self) -> None:

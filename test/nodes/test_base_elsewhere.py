@@ -5,11 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 import yaml
-from geometry_msgs.msg import PoseStamped
-from node_harness import send
+from node_harness import send, upright
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
@@ -36,19 +34,11 @@ def task_file(tmp_path_factory):
     return path
 
 
-def seen(position, frame: str, second: int = 3) -> PoseStamped:
-    message = PoseStamped()
-    message.header.frame_id, message.header.stamp.sec = frame, second
-    write_vector(message.pose.position, np.array(position))
-    message.pose.orientation.w = 1.0
-    return message
-
-
 def test_the_predictor_has_object_and_face_in_the_axes_of_its_base(make, task_file):
     task = load_task(task_file)
     base = base_placement(task.arms[0])
     node = make(JumpPredictorNode, base=base_numbers(task.arms[0]), task_frame="cell", object_mass=2.0)
-    send(node, "object_pose", seen([0.5, 0.1, 0.2], "cell"))
+    send(node, "object_pose", upright([0.5, 0.1, 0.2], "cell", 3.0))
     np.testing.assert_allclose(node.predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-12)
     send(node, "task", task_to_message(task, 1, 0.0, ROS))
     np.testing.assert_allclose(node.predictor.contact.normal, base.rotation.T @ [0.0, 1.0, 0.0], atol=1e-12)
@@ -59,10 +49,10 @@ def test_the_field_is_in_the_frame_of_the_task(make, task_file):
     node = make(ReferenceFieldNode, task=str(task_file))
     base = node.arms[0].base
     there = np.array([0.51, 0.01, 0.1])
-    send(node, "object_pose", seen(there, "cell"))
+    send(node, "object_pose", upright(there, "cell", 3.0))
     np.testing.assert_allclose(node.live.field.object_position, there, atol=1e-12)
     further = np.array([0.48, 0.02, 0.1])
-    send(node, "object_pose", seen(base.actInv(further), "panda_link0", second=4))
+    send(node, "object_pose", upright(base.actInv(further), "panda_link0", 4.0))
     np.testing.assert_allclose(node.live.field.object_position, further, atol=1e-12)
     assert node._message().header.frame_id == "cell"
 
@@ -146,14 +136,14 @@ def test_the_predictor_stands_where_the_task_has_it(make, task_file, given):
     base = base_placement(task.arms[0])
     other = {"base": [0.4, -0.2, 0.1, 0.0, 0.3, 0.7], "task_frame": "cell"} if given else {}
     node = make(JumpPredictorNode, object_mass=2.0, **other)
-    send(node, "object_pose", seen([0.5, 0.1, 0.2], "panda_link0"))
+    send(node, "object_pose", upright([0.5, 0.1, 0.2], "panda_link0", 3.0))
     send(node, "task", task_to_message(task, 1, 0.0, ROS))
     expected = RobotModel.from_profile("panda").tilted(base.rotation).gravity(np.full(7, 0.3))
     np.testing.assert_allclose(node.predictor.robot.gravity(np.full(7, 0.3)), expected, atol=1e-12)
     place = base.actInv(np.array(task.object.position))
     np.testing.assert_allclose(node.predictor.object_position, place, atol=1e-11)
     np.testing.assert_allclose(node.object_poses.watch.turn._up, base.rotation[2], atol=1e-12)
-    send(node, "object_pose", seen([0.5, 0.1, 0.2], "cell", second=5))
+    send(node, "object_pose", upright([0.5, 0.1, 0.2], "cell", 5.0))
     np.testing.assert_allclose(node.predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-11)
     # The same base once more, such as with another mass: where the object was seen is known still.
     send(node, "task", task_to_message(task, 2, 0.0, ROS))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from machines import worst_machine
+from node_harness import joint_state
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -20,7 +21,6 @@ from impact_aware.bringup import host_check
 from impact_aware.bringup.host_check import Finding
 from impact_aware.cli.doctor import screen
 from impact_aware.nodes.graph_probe import GraphProbeNode
-from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.realtime import RealtimeSettings
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
@@ -62,9 +62,8 @@ def probe(ros_context, monkeypatch):
             own._received[listening.topic_name].since = time.monotonic() - 0.001 * max(count, 500)
             for k in range(count):
                 # Handed over at once, whatever the machine does: 300 messages in 0.5 s are 600 Hz.
-                message = JointState(name=list(joints), position=[0.0] * len(joints))
-                message.header.stamp = stamp(begin - age + step * k) if stamped else stamp(0.0)
-                listening.callback(message)
+                when = begin - age + step * k if stamped else 0.0
+                listening.callback(joint_state(when, joints, [0.0] * len(joints)))
         printed.clear()
         own._print()
         assert own.finished

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
-from sensor_msgs.msg import JointState
+from node_harness import joint_state
 from std_msgs.msg import String
 
 from impact_aware.contact import Contact
@@ -15,7 +15,7 @@ from impact_aware.messages.impact_prediction import impact_to_message, predicted
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
-from impact_aware.nodes.ros.messages import ROS, stamp
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel, load_profile
 from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 
@@ -31,9 +31,7 @@ def make_node(harness):
 
 
 def state(time, position, velocity=(), effort=(), names=NAMES):
-    message = JointState(name=list(names), position=list(position), velocity=list(velocity), effort=list(effort))
-    message.header.stamp = stamp(time)
-    return message
+    return joint_state(time, names, position, velocity, effort)
 
 
 def feed(node, trial=TRIAL, answer=None, start=2.0):

@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
-from node_harness import refused, send, status
+from node_harness import joint_state, refused, send, status
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
 
 from impact_aware.detection.bounce import ContactLoss
 from impact_aware.detection.impact_watch import ImpactWatch, WatchEvent, WatchEventKind
@@ -41,9 +40,7 @@ def node(make_node):
 def state(
     time: float, names=NAMES, position=(0.1, 0.2, 0.3), velocity=(1.1, 1.2, 1.3), effort=(7.1, 7.2, 7.3)
 ) -> bytes:
-    message = JointState(name=list(names), position=position, velocity=velocity, effort=effort)
-    message.header.stamp = stamp(time)
-    return serialize_message(message)
+    return serialize_message(joint_state(time, names, position, velocity, effort))
 
 
 def watched(node, monkeypatch) -> list:

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Vector3
+from geometry_msgs.msg import Point, PoseWithCovarianceStamped, TransformStamped, Vector3
 from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction
+from node_harness import upright
 from rclpy.duration import Duration
 from rclpy.publisher import Publisher
 from rclpy.qos import ReliabilityPolicy
@@ -137,10 +138,7 @@ def test_callbacks_only_keep_and_the_timer_draws(markers):
 def test_a_viewer_that_comes_late_gets_the_whole_scene(markers, monkeypatch):
     markers.send("reference_field", field_message())
     markers.send("predicted_jumps", prediction())
-    pose = PoseStamped()
-    pose.header.frame_id = "panda_link0"
-    pose.pose.orientation.w = 1.0
-    draw(markers, "object_pose", pose)
+    draw(markers, "object_pose", upright([0.0, 0.0, 0.0], "panda_link0"))
     early = shown(markers.sent("impact_markers"))
     assert any(name.endswith("post_field") or name.endswith("ante_field") for name, _ in early)
     markers.sent("impact_markers").clear()
@@ -228,10 +226,7 @@ def field_message():
 def test_frames_of_an_arm_get_its_prefix_in_markers_and_tf(harness, broadcast):
     node = harness(ImpactMarkersNode, arm="left", frame_prefix="left/")
     node.send("predicted_jumps", prediction())
-    pose = PoseStamped()
-    pose.header.frame_id, pose.header.stamp.sec = "world", 5
-    pose.pose.position.x, pose.pose.orientation.w = 0.25, 1.0
-    node.send("object_pose", pose)
+    node.send("object_pose", upright([0.25, 0.0, 0.0], "world", 5.0))
     draw(node, "reference_field", field_message())
     scene = shown(node.sent("impact_markers"))
     frames = {name.partition("/")[2]: marker.header.frame_id for (name, _), marker in scene.items()}

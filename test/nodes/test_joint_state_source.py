@@ -1,7 +1,7 @@
 
 import numpy as np
 import pytest
-from builtin_interfaces.msg import Time
+from node_harness import joint_state
 from patience import until
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.serialization import serialize_message
@@ -28,15 +28,8 @@ def source(node):
     return source
 
 
-def state(when, names, position, velocity=(), effort=()):
-    whole = int(when)
-    message = JointState(name=list(names), position=list(position), velocity=list(velocity), effort=list(effort))
-    message.header.stamp = Time(sec=whole, nanosec=round((when - whole) * 1e9))
-    return message
-
-
 def packed(*given):
-    return serialize_message(state(*given))
+    return serialize_message(joint_state(*given))
 
 
 def test_without_configured_joints_those_of_the_first_message_are_watched(node):
@@ -119,7 +112,7 @@ def test_renamed_joints_are_never_read_from_the_old_places(source):
 
 
 def test_what_fills_the_gaps_between_fields_does_not_matter():
-    message = state(1.0, ["a", "long name", "b"], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0])
+    message = joint_state(1.0, ["a", "long name", "b"], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0])
     layout = same_layout_as(message)
     spoilt = bytearray(serialize_message(message))
     for place, byte in enumerate(layout.mask.to_bytes(len(spoilt), "little")):
@@ -129,7 +122,7 @@ def test_what_fills_the_gaps_between_fields_does_not_matter():
 
 
 def test_every_byte_that_names_or_counts_matters():
-    message = state(1.0, "abc", [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0])
+    message = joint_state(1.0, "abc", [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0])
     message.header.frame_id = "base"
     layout, whole = same_layout_as(message), serialize_message(message)
     mask = layout.mask.to_bytes(len(whole), "little")
@@ -144,10 +137,10 @@ def test_every_byte_that_names_or_counts_matters():
 @pytest.mark.parametrize(
     "message",
     [
-        state(1.0, "abc", [1.0, 2.0, 3.0]),
-        state(1.0, "abc", [1.0, 2.0, 3.0], [1.0, 2.0]),
-        state(1.0, "abc", [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0]),
-        state(1.0, "", []),
+        joint_state(1.0, "abc", [1.0, 2.0, 3.0]),
+        joint_state(1.0, "abc", [1.0, 2.0, 3.0], [1.0, 2.0]),
+        joint_state(1.0, "abc", [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0]),
+        joint_state(1.0, "", []),
     ],
 )
 def test_unusual_messages_have_no_columns(message):
@@ -171,7 +164,7 @@ def test_who_watches_gets_each_state_after_a_stall_and_who_answers_the_last_ones
     executor.add_node(node)
     until(publisher.get_subscription_count, lambda: executor.spin_once(timeout_sec=0.01))
     for k in range(1, 61):
-        publisher.publish(state(1.0 + 1e-3 * k, "abc", [1.0, 2.0, 3.0 + k]))
+        publisher.publish(joint_state(1.0 + 1e-3 * k, "abc", [1.0, 2.0, 3.0 + k]))
     until(lambda: times[-1:] == [60_000_000], lambda: executor.spin_once(timeout_sec=0.01))
     assert times == [k * 1_000_000 for k in range(61 - kept, 61)]
     assert source.received == kept

@@ -6,10 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from lbr_fri_idl.msg import LBRTorqueCommand
-from node_harness import send, status
+from node_harness import joint_state, send, status
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
@@ -22,7 +21,7 @@ from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
 from impact_aware.nodes.ros.controller_switch import Outcome
-from impact_aware.nodes.ros.messages import ROS, stamp
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task
 from impact_aware.task.arms import robot_on_base
@@ -70,9 +69,7 @@ class Way:
         # The driver's order is that of the joints; a broadcaster's is not.
         order = [4, 2, 0, 6, 1, 3, 5]
         names = [PANDA.joint_names[place] for place in order]
-        message = JointState(name=names, position=np.asarray(q)[order], velocity=np.asarray(dq)[order])
-        message.header.stamp = stamp(self.time)
-        send(self.node, "joint_states", message)
+        send(self.node, "joint_states", joint_state(self.time, names, np.asarray(q)[order], np.asarray(dq)[order]))
 
     def effort(self, values=EFFORT) -> None:
         self.node._on_command(serialize_message(Float64MultiArray(data=[float(value) for value in values])))

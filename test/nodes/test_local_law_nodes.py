@@ -108,11 +108,11 @@ def test_the_plant_applies_a_law_to_what_its_sensors_show(plant):
     reading = JointReading(time=0.0, q=q, dq=dq, effort=np.zeros(14))
     arm.input._receive(sent(law))
     for _ in range(30):
-        applied = arm.torque(np.full(14, 9.0), reading, 1.03)
+        applied = arm.input.torque(np.full(14, 9.0), reading, 1.03)
     np.testing.assert_allclose(applied, law.torque(q[N:], dq[N:], 1.03))
     assert not arm.input.lapsed(1.0399)
     assert arm.input.lapsed(1.0401)
-    assert plant.arms["left"].torque(q, reading, 1.03) is None
+    assert plant.arms["left"].input.torque(q, reading, 1.03) is None
 
 
 def test_an_arm_whose_laws_stop_is_damped_and_says_so(plant):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent
-from node_harness import send
+from node_harness import send, upright
 
-from impact_aware.messages.geometry import vector, write_vector
+from impact_aware.messages.geometry import vector
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import stamp
@@ -19,13 +19,7 @@ LONGEST = 20.0
 
 
 def seen(count: int, frame: str = "panda_link0", stamped: bool = True, belt: np.ndarray = BELT) -> PoseStamped:
-    message = PoseStamped()
-    message.header.frame_id = frame
-    if stamped:
-        message.header.stamp = stamp(5.0 + 0.02 * count)
-    write_vector(message.pose.position, PLACE + 0.02 * count * belt)
-    message.pose.orientation.w = 1.0
-    return message
+    return upright(PLACE + 0.02 * count * belt, frame, 5.0 + 0.02 * count if stamped else 0.0)
 
 
 @pytest.fixture

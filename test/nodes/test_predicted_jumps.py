@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from node_harness import upright
 from predictor_arm import CONFIGURED, CONTACT, DOWN, HALF, HOME, NAMES, NORMAL, ROBOT, state
 
 from impact_aware.contact.box import Box, homogeneous_box
@@ -36,12 +36,6 @@ def centre_ahead(gap):
     return contact_point(ROBOT, HOME, CONTACT) - gap * NORMAL - face
 
 
-def pose(centre):
-    message = PoseStamped()
-    message.pose.position.x, message.pose.position.y, message.pose.position.z = centre.tolist()
-    return message
-
-
 def event(**fields):
     message = ImpactEvent(**({"sequence": 3, "arm": "left", "joint_names": NAMES} | fields))
     message.header.stamp, message.stamp_detected = stamp(4.25), stamp(4.254)
@@ -53,7 +47,7 @@ def event(**fields):
 def test_looking_ahead_predicts_at_the_posture_of_the_contact(make_node):
     (node, published), gap = make_node(), 0.03
     centre = centre_ahead(gap)
-    node.send("object_pose", pose(centre))
+    node.send("object_pose", upright(centre))
     node.send("joint_states", state(2.5))
     (ahead,) = published
     assert (ahead.source, ahead.valid, ahead.arm) == (ImpactPrediction.SOURCE_LOOK_AHEAD, True, "left")
@@ -71,7 +65,7 @@ def test_looking_ahead_predicts_at_the_posture_of_the_contact(make_node):
 
 def test_it_looks_ahead_once_a_period_and_again_after_a_clock_that_was_set_back(make_node):
     node, published = make_node(look_ahead_period=0.02)
-    node.send("object_pose", pose(centre_ahead(0.03)))
+    node.send("object_pose", upright(centre_ahead(0.03)))
     node.send("joint_states", *map(state, (2.0, 2.001, 2.019, 2.0201, 2.03)))
     assert [message.header.stamp.nanosec for message in published] == [0, 20_100_000]
     node.send("joint_states", state(0.5))
@@ -81,7 +75,7 @@ def test_it_looks_ahead_once_a_period_and_again_after_a_clock_that_was_set_back(
 @pytest.mark.parametrize(("gap", "velocity"), [(0.3, DOWN), (0.03, -DOWN), (-0.01, DOWN)])
 def test_too_far_receding_or_touching_is_nothing_to_predict(make_node, gap, velocity):
     node, published = make_node()
-    node.send("object_pose", pose(centre_ahead(gap)))
+    node.send("object_pose", upright(centre_ahead(gap)))
     node.send("joint_states", state(2.0, velocity=velocity))
     assert published == []
 
@@ -98,7 +92,7 @@ def test_the_surface_and_the_object_are_where_they_are_configured(make_node):
 def test_at_an_impact_the_events_own_state_and_the_configured_contact_count(make_node):
     node, published = make_node()
     centre = centre_ahead(0.0)
-    node.send("object_pose", pose(centre))
+    node.send("object_pose", upright(centre))
     # The latest state is another one.
     node.send("joint_states", state(4.3, HOME + 0.1, -DOWN))
     order = [6, 2, 0, 1, 5, 3, 4]

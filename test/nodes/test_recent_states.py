@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from node_harness import joint_state
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.nodes.joint_state_source import KEPT, RecentStates
-from impact_aware.nodes.ros.messages import stamp
 from impact_aware.task import load_task
 from impact_aware.task.arms import arms_of_task
 
@@ -32,12 +32,9 @@ def states():
 
 
 def message(time, value, *, velocity=True, names=NAMES):
-    made = JointState(name=[*names, "finger"])
-    made.header.stamp = stamp(time)
-    made.position = [value + 0.1 * k for k in range(len(names))] + [0.04]
-    if velocity:
-        made.velocity = [10.0 * value - 0.1 * k for k in range(len(names))] + [0.0]
-    return serialize_message(made)
+    position = [value + 0.1 * k for k in range(len(names))] + [0.04]
+    speeds = [10.0 * value - 0.1 * k for k in range(len(names))] + [0.0]
+    return serialize_message(joint_state(time, [*names, "finger"], position, speeds if velocity else ()))
 
 
 def test_it_is_the_last_state_before_the_time_of_the_arm_that_is_asked_for(states):

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
-from node_harness import send
-from sensor_msgs.msg import JointState
+from node_harness import joint_state, send, upright
 
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import stamp
@@ -72,9 +70,7 @@ def test_a_late_arm_meets_the_object_as_the_first_one_carries_it_by_then(node):
     expected = node.live.field.object_velocity_after
     q, dq = posture(node, LEFT, shift=-0.012), 0.4 * approach(node, LEFT, posture(node, LEFT, shift=-0.012))
     for time, speed in ((2.058, 1.0), (2.0595, 0.4), (2.061, 0.0)):
-        state = JointState(name=ROBOTS[LEFT].joint_names, position=q, velocity=speed / 0.4 * dq)
-        state.header.stamp = stamp(time)
-        send(node, "left/joint_states", state)
+        send(node, "left/joint_states", joint_state(time, ROBOTS[LEFT].joint_names, q, speed / 0.4 * dq))
     hit(node, RIGHT, time=2.06, shift=-0.012)
     late = posture(node, RIGHT, shift=-0.012)
     touches = [
@@ -87,9 +83,7 @@ def test_a_late_arm_meets_the_object_as_the_first_one_carries_it_by_then(node):
 
 
 def test_each_arm_hears_where_the_object_is_from_its_own_base(node, sent):
-    pose = PoseStamped()
-    pose.header.frame_id = "world"
-    pose.pose.position = Point(x=0.5, y=0.1, z=0.4)
+    pose = upright([0.5, 0.1, 0.4], "world")
     send(node, "object_pose", pose)
     (left,), (right,) = sent(node, "left/object_pose"), sent(node, "right/object_pose")
     assert (left.pose.position.y, right.pose.position.y) == pytest.approx((-0.25, 0.45))

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, PoseStamped, Vector3
+from geometry_msgs.msg import Point, Vector3
 from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction, ReferenceField
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
-from node_harness import OK, WARN
+from node_harness import OK, WARN, upright
 
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
@@ -18,13 +18,6 @@ from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
-
-
-def pose(x):
-    message = PoseStamped()
-    message.pose.position = Point(x=x, y=0.0, z=0.1)
-    message.pose.orientation.w = 1.0
-    return message
 
 
 @pytest.mark.parametrize("kind", [JumpPredictorNode, ImpactMarkersNode, ReferenceFieldNode, ImpactDetectorNode])
@@ -40,7 +33,7 @@ def test_a_new_node_has_refused_nothing_and_warns_of_missing_states_only(harness
 
 def test_the_predictor_keeps_the_place_of_the_object_when_another_is_not_finite(harness):
     node = harness(JumpPredictorNode, object_mass=1.0)
-    node.send("object_pose", pose(0.6), pose(math.nan))
+    node.send("object_pose", upright([0.6, 0.0, 0.1]), upright([math.nan, 0.0, 0.1]))
     request = PredictPostImpact.Request(position=[0.0, -0.8, 0.0, -2.3, 0.0, 1.5, 0.8], velocity=[0.1] * 7)
     request.details = request.DETAILS_WHOLE
     (prediction,) = node.call("predict_post_impact", request).prediction
@@ -65,7 +58,7 @@ def test_a_detection_far_from_the_object_is_left_out_and_counted_without_a_warni
 
 def test_the_field_counts_what_can_not_be_true_by_reason_and_altogether(harness):
     node = harness(ReferenceFieldNode)
-    node.send("object_pose", pose(math.inf), pose(30.0))
+    node.send("object_pose", upright([math.inf, 0.0, 0.1]), upright([30.0, 0.0, 0.1]))
     node.send("impacts", ImpactEvent(joint_names=["elbow"], position=[0.0]))
     fast = ImpactPrediction(valid=True, source=ImpactPrediction.SOURCE_LOOK_AHEAD)
     fast.has_object, fast.object = True, "juice_pack"
@@ -93,7 +86,7 @@ def drawn_prediction(**contact):
 def test_the_markers_count_what_they_leave_out(harness):
     node = harness(ImpactMarkersNode)
     node.send("predicted_jumps", drawn_prediction(normal=Vector3(x=math.nan)))
-    node.send("object_pose", pose(math.nan))
+    node.send("object_pose", upright([math.nan, 0.0, 0.1]))
     node.send("reference_field", ReferenceField())
     node.send("impacts", ImpactEvent(joint_names=JOINTS, velocity_after=[0.0, math.inf]))
     node.tick(0.1)
@@ -111,7 +104,7 @@ def test_the_markers_don_t_count_what_is_only_not_drawn(harness):
     node, answer = harness(ImpactMarkersNode), drawn_prediction()
     answer.source = ImpactPrediction.SOURCE_SERVICE
     node.send("predicted_jumps", ImpactPrediction(valid=False), answer, drawn_prediction())
-    node.send("object_pose", pose(0.5))
+    node.send("object_pose", upright([0.5, 0.0, 0.1]))
     node.send("impacts", ImpactEvent(joint_names=JOINTS))
     node.tick(0.1)
     assert node.status()[:2] == (OK, "drawing") and node.refused() == {}

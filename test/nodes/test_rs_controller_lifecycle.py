@@ -6,11 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from controller_bench import FAILURE, SUCCESS
-from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import Heartbeat
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from node_harness import call, send, status, tick
+from node_harness import call, send, status, tick, upright
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -18,7 +17,6 @@ from std_srvs.srv import Trigger
 from impact_aware.control import Mode, SafeReason
 from impact_aware.control.ending import RELEASE_SHARE
 from impact_aware.nodes.ros import runtime
-from impact_aware.nodes.ros.messages import stamp
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 
@@ -310,10 +308,7 @@ def test_after_the_impact_the_object_is_where_it_was_seen(bench, frame, taken):
     session = bench.node.session
     bench.impact()
     bench.state(count=30)
-    message = PoseStamped()
-    message.header.frame_id, message.header.stamp = frame, stamp(session.command.time)
     found = session.command.object_position + [0.01, 0.0, 0.0]
-    message.pose.position.x, message.pose.position.y, message.pose.position.z = found.tolist()
-    send(bench.node, "reference_field/object", message)
+    send(bench.node, "reference_field/object", upright(found, frame, session.command.time))
     bench.state(count=200)
     assert bool(session.command.object_position[0] > found[0] - 0.002) is taken

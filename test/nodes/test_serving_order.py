@@ -3,17 +3,14 @@
 from functools import partial
 
 import pytest
+from node_harness import joint_state
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
 
 from impact_aware.nodes.joint_state_source import ServingOrder
-from impact_aware.nodes.ros.messages import stamp
 
 
 def state(time):
-    message = JointState(name=["a"], position=[time])
-    message.header.stamp = stamp(time)
-    return serialize_message(message)
+    return serialize_message(joint_state(time, ["a"], [time]))
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from geometry_msgs.msg import Point, Quaternion, Vector3
 from impact_aware_msgs.msg import TaskArm
 from impact_aware_msgs.msg import TaskObject as ObjectMessage
 from impact_aware_msgs.srv import SetTask
+from node_harness import upright
 
 from impact_aware.impact.material import Pads
 from impact_aware.messages.reference_field import field_from_message
@@ -226,20 +227,10 @@ def test_every_field_of_the_request_is_refused_by_its_name(palm, fields, words):
 SLIDE = "result: {slide: [0.004, -0.03]}"
 
 
-def pose(x, y):
-    from geometry_msgs.msg import PoseStamped
-
-    message = PoseStamped()
-    message.header.frame_id, message.header.stamp.sec = "panda_link0", 3
-    message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, 0.1
-    message.pose.orientation.w = 1.0
-    return message
-
-
 def test_a_wanted_result_is_planned_when_the_object_is_seen(node):
     ask(node, yaml=SLIDE)
     assert "planned when the object's pose is known" in node.node.no_motion()
-    node.send("object_pose", pose(0.52, 0.03))
+    node.send("object_pose", upright([0.52, 0.03, 0.1], "panda_link0", 3.0))
     planned = node.node.live.task
     assert planned.result is None and planned.fields.release and planned.object.position[:2] == (0.52, 0.03)
     # Where it stops: 30 mm on, and a little to the side.
@@ -252,7 +243,7 @@ def test_a_wanted_result_is_planned_when_the_object_is_seen(node):
 
 
 def test_an_infeasible_result_is_refused_and_the_task_stays(node):
-    node.send("object_pose", pose(0.5, 0.0))
+    node.send("object_pose", upright([0.5, 0.0, 0.1], "panda_link0", 3.0))
     before = node.node.live.task
     words = refusal(node, request(yaml="result: {slide: [0.0, -2.0]}"))
     assert "result: got slide, expected one that is feasible" in words

@@ -79,11 +79,11 @@ def test_a_command_moves_the_joints_of_its_arm(node):
     right = node.arms["right"]
     right.input._receive(Float64MultiArray(data=np.arange(7.0)))
     now = positions, node.plant.reading, 40.0
-    assert node.arms["left"].torque(*now) is None
+    assert node.arms["left"].input.torque(*now) is None
     # The Panda adds gravity itself.
     panda = RobotModel.from_profile("panda")
     expected = np.arange(7.0) + panda.gravity(np.zeros(7))
-    np.testing.assert_array_equal(right.torque(*now), expected)
+    np.testing.assert_array_equal(right.input.torque(*now), expected)
     assert np.abs(panda.gravity(np.zeros(7)) - panda.gravity(positions[:7])).max() > 1.0
 
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from builtin_interfaces.msg import Time
 from impact_aware_msgs.srv import PredictPostImpact
-from node_harness import call, send, status
+from node_harness import call, joint_state, send, status
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
@@ -16,7 +15,6 @@ from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
 from impact_aware.nodes.ros.diagnostics import OK, WARN
-from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.robot import RobotModel
 
@@ -46,8 +44,7 @@ class Arm:
         self.clock.now += elapsed
         self.time += elapsed
         velocity = np.zeros(len(position)) if velocity is None else velocity
-        message = JointState(name=list(names), position=list(position), velocity=list(velocity))
-        message.header.stamp = stamp(self.time) if stamped else Time()
+        message = joint_state(self.time if stamped else 0.0, names, position, velocity)
         self.source().subscription.callback(self._with_other_padding(serialize_message(message)))
 
     def _with_other_padding(self, serialized):

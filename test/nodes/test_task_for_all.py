@@ -10,10 +10,9 @@ import pinocchio as pin
 import pytest
 import rclpy
 import yaml
-from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import SetTask
-from node_harness import call, refused, send
+from node_harness import call, refused, send, upright
 from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -109,10 +108,7 @@ def test_where_no_pose_came_the_object_is_where_the_task_has_it(predictor):
     task = dataclasses.replace(TASK, object=dataclasses.replace(TASK.object, position=tuple(place.tolist())))
     send(predictor, "task", task_to_message(task, 4, 0.0, ROS))
     np.testing.assert_allclose(predictor.predictor.object_position, place, atol=1e-12)
-    pose = PoseStamped()
-    pose.header.stamp, pose.pose.orientation.w = stamp(1.0), 1.0
-    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = 0.47, 0.02, 0.11
-    send(predictor, "object_pose", pose)
+    send(predictor, "object_pose", upright([0.47, 0.02, 0.11], time=1.0))
     send(predictor, "task", task_to_message(task, 5, 0.0, ROS))
     np.testing.assert_allclose(predictor.predictor.object_position, [0.47, 0.02, 0.11], atol=1e-12)
 

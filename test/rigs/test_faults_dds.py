@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from impact_aware_msgs.msg import StepDone
-from sensor_msgs.msg import JointState
+from node_harness import joint_state
 
 from impact_aware.cli.main import main
 from impact_aware.messages.stamps import seconds
@@ -25,9 +25,7 @@ def test_states_are_passed_on_once_all_subscribe_and_the_motion_has_begun_a_whil
     try:
         for k in range(20):
             readers[0] = int(k == 2)  # Who has left again is absent, and no reason to stop.
-            message = JointState(name=["a", "b"], position=[1.0, 2.0], velocity=[0.1 if k >= 4 else 0.0, 0.0])
-            message.header.stamp = stamp(1.0 + 0.001 * k)
-            node._on_state(message)
+            node._on_state(joint_state(1.0 + 0.001 * k, ["a", "b"], [1.0, 2.0], [0.1 if k >= 4 else 0.0, 0.0]))
             begun.append(node._status()[2]["begun"])
     finally:
         node.destroy_node()

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import Heartbeat, ImpactEvent, LocalLaw
-from node_harness import send
+from node_harness import joint_state, send
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import Mode
@@ -96,10 +95,8 @@ class ControllerBench:
             time.sleep(0.001)
             for index in range(len(self.arms)) if arms is None else arms:
                 arm, start = self.arms[index], self.starts[index]
-                message = JointState(name=list(arm.robot.joint_names), position=start)
-                message.velocity = np.zeros(arm.robot.n) + velocity
-                message.header.stamp = stamp(self.time)
-                send(self.node, arm.topic("joint_states"), message)
+                state = joint_state(self.time, arm.robot.joint_names, start, np.zeros(arm.robot.n) + velocity)
+                send(self.node, arm.topic("joint_states"), state)
 
     def impact(self, arm: int = 0, sequence: int = 1, name: str = "") -> None:
         own = name or self.arms[arm].name

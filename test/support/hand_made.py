@@ -9,7 +9,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.impact.contact_impulse import LocalImpulse
 from impact_aware.impact.contact_space import ContactSpace
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.recordings.ablation import AblationRow
+from impact_aware.recordings.ablation import AblationGroup, AblationRow
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import (
     Analysis,
@@ -22,6 +22,23 @@ TIME = 12.5
 INERTIA = np.array([2.0, 5.0])
 JACOBIAN = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
 """Joint velocities to the velocity of the contact point, base frame."""
+
+
+GROUP = AblationGroup(
+    label="hard",
+    robot="two",
+    joint_names=("a", "b"),
+    inertia="M",
+    friction=0.3,
+    count=7,
+    joint_error_mean=np.array([0.1, 0.2]),
+    joint_error_max=np.array([0.3, 0.4]),
+    error_mean=0.5,
+    error_max=0.6,
+    velocity_before_mean=np.array([-0.7, -0.8]),
+    velocity_after_mean=np.array([0.9, 1.1]),
+    mean_error=np.array([0.01, 0.02]),
+)
 
 
 def make_prediction():

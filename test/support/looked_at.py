@@ -21,13 +21,12 @@ import launch_texts
 import marker_scenes
 import matplotlib
 import numpy as np
-from hand_made import make_analysis, make_impact
+from hand_made import GROUP, make_analysis, make_impact
 from hand_made_run import recording
 
 from impact_aware.estimation.contact_point import ContactPointFit
 from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.json_text import json_text
-from impact_aware.recordings.ablation import AblationGroup
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.recordings.results import Analysis, OtherEvent
@@ -89,22 +88,6 @@ CONTACT_CHECK = ContactCheck(
     lean_error=0.03,
     cone=0.29,
     normal_given=True,
-)
-
-GROUP = AblationGroup(
-    label="hard",
-    robot="two",
-    joint_names=("a", "b"),
-    inertia="M",
-    friction=0.3,
-    count=7,
-    joint_error_mean=np.array([0.1, 0.2]),
-    joint_error_max=np.array([0.3, 0.4]),
-    error_mean=0.5,
-    error_max=0.6,
-    velocity_before_mean=np.array([-0.7, -0.8]),
-    velocity_after_mean=np.array([0.9, 1.1]),
-    mean_error=np.array([0.01, 0.02]),
 )
 
 ARMS = {"run_of_one_arm": [""], "run_of_two_arms": ["left", "right"]}

@@ -8,16 +8,34 @@ from typing import Any
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import PoseStamped, TransformStamped
 from patience import until
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
 
+from impact_aware.messages.geometry import write_vector
 from impact_aware.nodes.ros.diagnostics import DiagnosticsReporter
+from impact_aware.nodes.ros.messages import stamp
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+
+
+def joint_state(time: float, names: Any, position: Any, velocity: Any = (), effort: Any = ()) -> JointState:
+    """States of joints at a time, s."""
+    message = JointState(name=list(names), position=list(position), velocity=list(velocity), effort=list(effort))
+    message.header.stamp = stamp(time)
+    return message
+
+
+def upright(position: Any, frame: str = "", time: float = 0.0) -> PoseStamped:
+    """A pose that is not turned, at a time, s."""
+    message = PoseStamped()
+    message.header.frame_id, message.header.stamp, message.pose.orientation.w = frame, stamp(time), 1.0
+    write_vector(message.pose.position, position)
+    return message
 
 
 def send(node: Node, topic: str, *messages: Any) -> None:

@@ -1,10 +1,10 @@
 """An arm that approaches what it hits, as the predictor's tests have it: nothing along an axis."""
 
 import numpy as np
+from node_harness import joint_state
 from sensor_msgs.msg import JointState
 
 from impact_aware.contact import Contact
-from impact_aware.nodes.ros.messages import stamp
 from impact_aware.robot import RobotModel
 
 ROBOT = RobotModel.from_profile("panda")
@@ -21,6 +21,4 @@ CONTACT = Contact("tool", NORMAL, friction=0.35, restitution=0.45, radius=0.02)
 
 
 def state(time: float, position=HOME, velocity=DOWN) -> JointState:
-    message = JointState(name=NAMES, position=position, velocity=velocity)
-    message.header.stamp = stamp(time)
-    return message
+    return joint_state(time, NAMES, position, velocity)

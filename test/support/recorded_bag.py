@@ -11,24 +11,30 @@ STORE.register(get_types_from_msg("std_msgs/Header header\nuint8 kind\n", EVENT)
 PANDA = [f"panda_joint{number}" for number in range(1, 8)]
 
 
+def write_messages(path, messages, store=STORE):
+    """A recording of messages of a store, given as topic, time of recording, s, and message."""
+    connections = {}
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        for topic, time, message in messages:
+            kind = message.__msgtype__
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, kind, typestore=store)
+            writer.write(connections[topic], round(1e9 * time), bytes(store.serialize_cdr(message, kind)))
+    return path
+
+
 def resting_bag(path, *arms, frames=()):
     """One state of a Panda in each of these namespaces, of which one may be empty; and these child frames in TF."""
     types, zeros = STORE.types, np.zeros(7)
     header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "")
-    message = types["sensor_msgs/msg/JointState"](header, PANDA, zeros, zeros, zeros)
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        for arm in arms:
-            topic = f"/{arm}/joint_states".replace("//", "/")
-            connection = writer.add_connection(topic, message.__msgtype__, typestore=STORE)
-            writer.write(connection, 10**9, STORE.serialize_cdr(message, message.__msgtype__))
-        if frames:
-            origin, upright = types["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)
-            still = types["geometry_msgs/msg/Transform"](origin, types["geometry_msgs/msg/Quaternion"](*upright))
-            links = [types["geometry_msgs/msg/TransformStamped"](header, name, still) for name in frames]
-            placed = types["tf2_msgs/msg/TFMessage"](links)
-            connection = writer.add_connection("/tf", placed.__msgtype__, typestore=STORE)
-            writer.write(connection, 10**9, STORE.serialize_cdr(placed, placed.__msgtype__))
-    return path
+    state = types["sensor_msgs/msg/JointState"](header, PANDA, zeros, zeros, zeros)
+    messages = [(f"/{arm}/joint_states".replace("//", "/"), 1.0, state) for arm in arms]
+    if frames:
+        origin, upright = types["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)
+        still = types["geometry_msgs/msg/Transform"](origin, types["geometry_msgs/msg/Quaternion"](*upright))
+        links = [types["geometry_msgs/msg/TransformStamped"](header, name, still) for name in frames]
+        messages.append(("/tf", 1.0, types["tf2_msgs/msg/TFMessage"](links)))
+    return write_messages(path, messages)
 
 
 def bag_of(path, names, states, poses=(), impacts=(), topic="/joint_states"):
@@ -44,12 +50,9 @@ def bag_of(path, names, states, poses=(), impacts=(), topic="/joint_states"):
         return types["geometry_msgs/msg/PoseStamped"](header, where)
 
     topics = {topic: (joints, states), "/object_pose": (pose, poses), "/impacts": (types[EVENT], impacts)}
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        for name, (make, entries) in topics.items():
-            connection = None
-            for time, content in entries:
-                stamp = types["builtin_interfaces/msg/Time"](*divmod(round(1e9 * time), 10**9))
-                message = make(types["std_msgs/msg/Header"](stamp, ""), content)
-                connection = connection or writer.add_connection(name, message.__msgtype__, typestore=STORE)
-                writer.write(connection, round(1e9 * time), bytes(STORE.serialize_cdr(message, message.__msgtype__)))
-    return path
+    messages = []
+    for name, (make, entries) in topics.items():
+        for time, content in entries:
+            stamp = types["builtin_interfaces/msg/Time"](*divmod(round(1e9 * time), 10**9))
+            messages.append((name, time, make(types["std_msgs/msg/Header"](stamp, ""), content)))
+    return write_messages(path, messages)
