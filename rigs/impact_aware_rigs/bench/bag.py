@@ -23,9 +23,9 @@ import numpy as np
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
-from tqdm import tqdm
 
 from impact_aware.cli.options import MOST
+from impact_aware.cli.output import progress
 from impact_aware.errors import ImpactAwareError
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_analysis import analyze
@@ -125,7 +125,7 @@ def make_recording(
     offsets = [template.index(row.tobytes()) for row in marks]
     with Writer(bag, version=9, storage_plugin=_STORAGES[storage]) as writer:
         connection = writer.add_connection(_TOPIC, _TYPE, typestore=store)
-        bar = tqdm(total=count, unit=" messages", unit_scale=True, disable=not sys.stderr.isatty(), leave=False)
+        bar = progress(total=count, unit=" messages", unit_scale=True, leave=False)
         for begin in range(0, count, 10_000):
             index = np.arange(begin, min(begin + 10_000, count))
             rows = np.tile(np.frombuffer(template, dtype=np.uint8), (len(index), 1))

@@ -7,9 +7,8 @@ import importlib
 from types import ModuleType
 
 from impact_aware.cli.options import NumberParser, add_common, add_options
+from impact_aware.cli.output import keep_json, show
 from impact_aware.errors import UnknownNameError
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
 
 BENCHMARKS = (
     "bag",
@@ -42,10 +41,8 @@ def run(args: argparse.Namespace) -> int:
     options.json = options.json or args.json
     options.out = options.out or args.out
     result = module.run(options)
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        write_whole(options.out / f"bench_{args.name}.json", json_text(result, indent=2) + "\n")
-    print(json_text(result) if options.json else format_result(result))
+    keep_json(options.out, f"bench_{args.name}.json", result)
+    show(options, result, lambda: format_result(result))
     return 0
 
 

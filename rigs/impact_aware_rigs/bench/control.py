@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from impact_aware.arrays import Array
 from impact_aware.cli.options import MOST
+from impact_aware.cli.output import progress
 from impact_aware.control import ControlParameters, ControlSession, Mode
 from impact_aware.control.local_law import LawFollower, LawSource
 from impact_aware.control.qp import Regime
@@ -73,7 +72,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _random(robot: RobotModel, arms: int, count: int, seed: int) -> dict[str, Any]:
     label = f"random states, {arms} arm{'s' if arms > 1 else ''}"
-    with tqdm(total=count, desc=label, unit="cycle", disable=not sys.stderr.isatty()) as bar:
+    with progress(total=count, desc=label, unit="cycle") as bar:
         return random_cycles(robot, arms, count, seed, on_batch=bar.update)
 
 

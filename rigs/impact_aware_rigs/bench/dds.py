@@ -7,15 +7,13 @@ controller, so that what the machine does meanwhile weighs on both.
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import dataclass
 from typing import Any
-
-from tqdm import tqdm
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.urgency import BY_DEFAULT, HIGHEST, chosen_priority, urgent
+from impact_aware.cli.output import progress
 from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
@@ -48,7 +46,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     arms = two_arms(options.rate) if options.arms == 2 else one_arm(options.robot, options.rate)
     blocks: dict[str, list[dict[str, float]]] = {"echo": [], "control": []}
     plan = [("echo", arms.echo, 0.5), ("control", arms.control, 1.0), ("echo", arms.echo, 0.5)]
-    with tqdm(total=2.0 * options.seconds, unit="s", disable=not sys.stderr.isatty()) as bar:
+    with progress(total=2.0 * options.seconds, unit="s") as bar:
         for name, nodes, share in plan:
             bar.set_description(name)
             seconds = share * options.seconds

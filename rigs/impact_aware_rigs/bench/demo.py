@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from impact_aware.bags.bag import Bag
+from impact_aware.cli.output import progress
 from impact_aware.errors import ImpactAwareError
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.parameters import Options, described
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         seeds = range(args.seed, args.seed + args.seeds)
-        for seed in tqdm(seeds, desc="demos", unit="run", disable=not sys.stderr.isatty()):
+        for seed in progress(iterable=seeds, desc="demos", unit="run"):
             folder = (args.keep or Path(temporary)) / f"demo-{seed}"
             rows[str(seed)] = compared(run_demo(seed, folder), folder)
     agreeing = {kind: sum(row[kind]["agrees"] for row in rows.values()) for kind in ("bag", "csv")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -12,10 +11,10 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from impact_aware.arrays import Array
 from impact_aware.cli.options import MOST
+from impact_aware.cli.output import progress
 from impact_aware.contact.geometry import Contact
 from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.expectation import ExpectationClassifier, Verdict
@@ -63,14 +62,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     robot, seed, noise = RobotModel.from_profile(options.robot), options.seed, MeasurementNoise()
     factories = detector_factories(robot, noise)
     scores = {name: DetectorScore() for name in factories}
-    quiet = not sys.stderr.isatty()
-    numbers = tqdm(range(options.trials), desc="impacts", disable=quiet)
+    numbers = progress(iterable=range(options.trials), desc="impacts")
     plants = ("rigid_box", "flexible", "rigid_table", "flexible")
     trials = [simulate_trial(robot, plants[index % 4], seed + index) for index in numbers]
     counts = score_impacts(scores, factories, trials, noise)
     expectation = score_expectation(robot, trials[:TESTED_TWICE], noise, seed)
     chunks = free_motion(robot, 3600.0 * options.hours, seed)
-    minutes = tqdm(chunks, desc="free motion", unit="min", total=math.ceil(60.0 * options.hours), disable=quiet)
+    minutes = progress(iterable=chunks, desc="free motion", unit="min", total=math.ceil(60.0 * options.hours))
     score_free_motion(scores, factories, minutes, noise)
     result = {
         "detectors": {name: score.as_dict() for name, score in scores.items()},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import select
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import yaml
-from tqdm import tqdm
 
+from impact_aware.cli.output import progress
 from impact_aware.control.command import Mode
 from impact_aware.control.local_law import LocalLaw
 from impact_aware.errors import ImpactAwareError, InvalidInputError
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """
     if missing := missing_packages():
         raise InvalidInputError("environment", missing, "both packages")
-    numbers = tqdm(range(args.first, args.first + args.runs), desc="runs", unit="run", disable=not sys.stderr.isatty())
+    numbers = progress(iterable=range(args.first, args.first + args.runs), desc="runs", unit="run")
     rows = [push(number, None if args.blind else Camera()) for number in numbers]
     return summary(rows) | {"law": law_times(args.laws), "runs": rows}
 

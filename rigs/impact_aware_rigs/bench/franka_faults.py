@@ -6,7 +6,6 @@ Each fault strikes a graph of its own in the course of a hit-and-push; all times
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from impact_aware.arrays import Array
+from impact_aware.cli.output import progress
 from impact_aware.control.command import Mode
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.parameters import Options, described
@@ -164,7 +163,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if name not in FAULTS:
             raise UnknownNameError("fault", name, tuple(FAULTS))
     names = list(args.faults) or list(FAULTS)
-    found = {name: strike(FAULTS[name]) for name in tqdm(names, unit="fault", disable=not sys.stderr.isatty())}
+    found = {name: strike(FAULTS[name]) for name in progress(iterable=names, unit="fault")}
     return {"faults": found, "unsafe": [name for name, own in found.items() if own["unsafe"]]}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -14,9 +13,9 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from impact_aware.cli.options import MOST
+from impact_aware.cli.output import progress
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
@@ -79,10 +78,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     jobs = {seed: (seed, rates, streamed) for seed in range(options.seed, options.seed + options.hits)}
     until = monotonic() + 60.0 * (math.inf if options.minutes is None else options.minutes)
     done: dict[int, dict[int, RecordingScore]] = {}
-    with tqdm(desc="hits", total=len(jobs), disable=not sys.stderr.isatty()) as progress, suppress(KeyboardInterrupt):
+    with progress(desc="hits", total=len(jobs)) as bar, suppress(KeyboardInterrupt):
         for seed, scores in finished(jobs, score_hit, options.workers):
             done[seed] = scores
-            progress.update()
+            bar.update()
             if monotonic() > until:
                 break
     scores = {rate: _sum([done[seed][rate] for seed in sorted(done)]) for rate in options.rates}

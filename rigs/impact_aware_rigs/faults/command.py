@@ -12,8 +12,7 @@ from tqdm import tqdm
 
 from impact_aware.bringup.domain import add_domain
 from impact_aware.cli.options import MOST, add_options
-from impact_aware.json_text import json_text
-from impact_aware.output_folder import write_whole
+from impact_aware.cli.output import keep_json, show
 from impact_aware.parameters import Options, described
 from impact_aware.robot.profile import SIMULATED_INTERFACES
 
@@ -48,7 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the requested faults; the exit status is 1 when a requirement was violated."""
     if args.list:
-        return _list_classes(as_json=args.json)
+        from impact_aware_rigs.faults.classes import FAULT_CLASSES
+
+        texts = {name: fault.text for name, fault in FAULT_CLASSES.items()}
+        show(args, texts, "\n".join(f"{name:22s}{text}" for name, text in texts.items()))
+        return 0
     if args.fuzz is not None:
         from impact_aware_rigs.fuzz.command import run_fuzz
 
@@ -59,22 +62,9 @@ def run(args: argparse.Namespace) -> int:
         summary, text = run_dds(args)
     else:
         summary, text = _run_campaign(args)
-    if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        write_whole(args.out / "summary.json", json_text(summary, indent=2) + "\n")
-    print(json_text(summary) if args.json else text)
+    keep_json(args.out, "summary.json", summary)
+    show(args, summary, text)
     return 1 if summary["failed"] else 0
-
-
-def _list_classes(*, as_json: bool) -> int:
-    from impact_aware_rigs.faults.classes import FAULT_CLASSES
-
-    if as_json:
-        print(json_text({name: fault.text for name, fault in FAULT_CLASSES.items()}))
-    else:
-        for name, fault in FAULT_CLASSES.items():
-            print(f"{name:22s}{fault.text}")
-    return 0
 
 
 def _run_campaign(args: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -8,18 +8,18 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
-import numpy as np
-
-from impact_aware.arrays import Array
 from impact_aware_rigs.franka.options import ArmOptions
 
 START_PATIENCE, ANSWER_PATIENCE = 180.0, 60.0
 """For a process that loads MuJoCo and the meshes, and for an answer of one that runs, s of wall time."""
+
+REQUESTS = ("trip", "user_stop", "guide", "pull", "reset", "lose", "late", "put_back", "go_until", "pace", "take_log")
+"""What the owner can do to the arm: methods of the arm's process (`process.py`, `server.py`), which return at once."""
 
 
 def missing_packages() -> str:
@@ -74,7 +74,7 @@ class ArmStatus:
 class SimulatedFranka:
     """A simulated arm in a process of its own, from entering the context to leaving it.
 
-    Every entry of `ArmStatus` is an attribute, too, and is requested when it is read.
+    Every entry of `ArmStatus` is an attribute, too, and is requested when it is read; each of `REQUESTS` is a method.
 
     Attributes:
         options: What it is.
@@ -114,61 +114,16 @@ class SimulatedFranka:
             self._process.kill()
             self._process.wait()
 
-    def trip(self, name: str) -> None:
-        """Raise an error of libfranka's by its name: the arm stops in the reflex mode."""
-        self._ask("trip", name)
-
-    def user_stop(self, pressed: bool = True) -> None:
-        """Press or release the user stop."""
-        self._ask("user_stop", pressed)
-
-    def guide(self, posture: Sequence[float], duration: float = 1.0) -> None:
-        """Take the passive arm by its hand towards a posture (7,), rad; a motion ends as by the user stop.
-
-        Returns at once; `mode` is `Guiding` until `duration` s have passed.
-        """
-        self._ask("guide", tuple(posture), duration)
-
-    def pull(self, torques: Sequence[float], duration: float) -> None:
-        """Pull at the joints with torques (7,), N m, for so many seconds, also in a motion."""
-        self._ask("pull", tuple(torques), duration)
-
-    def reset(self) -> None:
-        """Cut the client off, and put arm, object, errors and thresholds back to the start; time and counts go on."""
-        self._ask("reset")
-
-    def lose(self, count: int) -> None:
-        """Lose the next `count` commands on their way to the arm."""
-        self._ask("lose", count)
-
-    def late(self, every: int) -> None:
-        """Let each `every`-th command come too late for its cycle; 0 for none."""
-        self._ask("late", every)
-
-    def put_back(self) -> None:
-        """Put the object where it began, at rest."""
-        self._ask("put_back")
-
-    def go_until(self, time: float) -> None:
-        """Let the arm's time go on to this one, s, from then on at four cycles per second of wall time."""
-        self._ask("go_until", time)
-
-    def pace(self, rate: float) -> None:
-        """Change the option `rate`."""
-        self._ask("pace", rate)
-
-    def take_log(self) -> Array:
-        """Log (k, 16) of the cycles since the last call: time, s, whether a command acted, dq, rad/s, tau_J_d, N m."""
-        return np.asarray(self._ask("take_log"))
-
     def status(self) -> ArmStatus:
         """Everything that is known of the arm at one instant."""
         return ArmStatus(**self._ask("status"))
 
     def __getattr__(self, name: str) -> Any:
-        """An entry of the present status."""
+        """An entry of the present status, or one of `REQUESTS`."""
         if name in ArmStatus.__dataclass_fields__:
             return getattr(self.status(), name)
+        if name in REQUESTS:
+            return partial(self._ask, name)
         raise AttributeError(name)
 
     def _ask(self, name: str, *arguments: Any) -> Any:

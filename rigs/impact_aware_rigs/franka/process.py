@@ -64,7 +64,7 @@ class OwnedServer(StrictServer):
         self._options = dataclasses.replace(self._options, rate=rate)
 
     def take_log(self) -> Array:
-        """Log (k, 16) of the cycles since the last call: time, whether a command acted, velocities, desired torques."""
+        """Log (k, 16) of the cycles since the last call: time, s, whether a command acted, dq, rad/s, tau_J_d, N m."""
         rows = np.array(self._log).reshape(-1, 16)
         self._log.clear()
         return rows
