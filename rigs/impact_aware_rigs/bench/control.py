@@ -20,7 +20,7 @@ from impact_aware.parameters import Options, described
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture
 from impact_aware_rigs.bench.random_cycles import random_cycles
-from impact_aware_rigs.figures import no_garbage_collection
+from impact_aware_rigs.figures import no_garbage_collection, percentiles
 
 TASKS = {"one_arm": "hit_and_push", "two_arms": "dual_arm_grab"}
 MODES = (Mode.ANTE, Mode.INTERIM, Mode.POST)
@@ -91,8 +91,7 @@ def law_times(robot: RobotModel, states: int) -> dict[str, float]:
             processor = time.thread_time()
             follower.apply(posture, still, stamp)
             times.append(time.thread_time() - processor)
-    p50, p99 = 1e6 * np.percentile(times[SETTLING:], [50, 99])
-    return {"processor_p50_us": float(p50), "processor_p99_us": float(p99)}
+    return {f"processor_{key}": value for key, value in percentiles(times[SETTLING:]).items()}
 
 
 class Timed:
@@ -241,10 +240,6 @@ def figures(found: Timed) -> dict[str, Any]:
             continue
         result[name] = {"cycles": len(wall)}
         for prefix, times in (("", wall), ("processor_", processor)):
-            p50, p99 = 1e6 * np.percentile(times, [50, 99])
-            result[name] |= {
-                f"{prefix}p50_us": float(p50),
-                f"{prefix}p99_us": float(p99),
-                f"{prefix}max_us": 1e6 * float(np.max(times)),
-            }
+            own = percentiles(times) | {"max_us": 1e6 * float(np.max(times))}
+            result[name] |= {f"{prefix}{key}": value for key, value in own.items()}
     return result | {"cycles": found.cycles, "unsafe": found.unsafe, "out_of_steps": found.cut}
