@@ -11,10 +11,12 @@ STORE.register(get_types_from_msg("std_msgs/Header header\nuint8 kind\n", EVENT)
 PANDA = [f"panda_joint{number}" for number in range(1, 8)]
 
 
-def write_messages(path, messages, store=STORE):
+def write_messages(path, messages, store=STORE, *, plugin=StoragePlugin.MCAP, compression=None):
     """A recording of messages of a store, given as topic, time of recording, s, and message."""
-    connections = {}
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+    connections, writer = {}, Writer(path, version=9, storage_plugin=plugin)
+    if compression is not None:
+        writer.set_compression(*compression)
+    with writer:
         for topic, time, message in messages:
             kind = message.__msgtype__
             if topic not in connections:

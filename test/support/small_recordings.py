@@ -11,10 +11,9 @@ import pyarrow
 import pyarrow.parquet
 import scipy.io
 import zstandard
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from recorded_bag import STORE, write_messages
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 
-STORE = get_typestore(Stores.ROS2_JAZZY)
 TYPE = "sensor_msgs/msg/JointState"
 NAMES = ("elbow", "wrist")
 ROWS = 40
@@ -32,21 +31,15 @@ def columns():
     return {"time": times, "q_elbow": 0.3 + 0.2 * (times - 100.0), "q_wrist": -0.4 + np.sin(times - 100.0)}
 
 
-def write_bag(path, *, plugin=StoragePlugin.MCAP, compression=None, names=NAMES):
-    writer = Writer(path, version=9, storage_plugin=plugin)
-    if compression is not None:
-        writer.set_compression(*compression)
-    types, found = STORE.types, columns()
-    with writer:
-        connection = writer.add_connection("/joint_states", TYPE, typestore=STORE)
-        for row in range(ROWS):
-            nanoseconds = 10**11 + 10**6 * row
-            stamp = types["builtin_interfaces/msg/Time"](*divmod(nanoseconds, 10**9))
-            position = np.array([found["q_elbow"][row], found["q_wrist"][row]])
-            header = types["std_msgs/msg/Header"](stamp, "base")
-            message = types[TYPE](header, list(names), position, np.zeros(2), np.zeros(0))
-            writer.write(connection, nanoseconds, bytes(STORE.serialize_cdr(message, TYPE)))
-    return path
+def write_bag(path, *, names=NAMES, **how):
+    types, found, messages = STORE.types, columns(), []
+    for row in range(ROWS):
+        stamp = types["builtin_interfaces/msg/Time"](*divmod(10**11 + 10**6 * row, 10**9))
+        position = np.array([found["q_elbow"][row], found["q_wrist"][row]])
+        header = types["std_msgs/msg/Header"](stamp, "base")
+        message = types[TYPE](header, list(names), position, np.zeros(2), np.zeros(0))
+        messages.append(("/joint_states", 100.0 + 1e-3 * row, message))
+    return write_messages(path, messages, **how)
 
 
 @cache

@@ -134,25 +134,22 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
     if fault.relay:
         options = _of_a_kuka(options)
     emulator = fault.emulator and interface == "effort"
+    changes: dict[str, dict[str, Any]] = {
+        RELAY: RELAYED,
+        "sim_robot": {"lockstep_participants": ["lockstep_relay"], "displacement": list(fault.displacement)},
+        "rs_controller": {"use_sim_time": True, "state_timeout": STATE_TIMEOUT, "watchdog_timeout": WATCHDOG_TIMEOUT},
+        "command_watchdog": WATCHED,
+        # A displaced object has no pose messages.
+        "reference_field": {"use_object_pose": not any(fault.displacement)},
+    }
     nodes = []
     for spec in single_arm_graph(options):
-        parameters, remappings = dict(spec.parameters), dict(spec.remappings)
+        parameters, remappings = spec.parameters | changes.get(spec.executable, {}), dict(spec.remappings)
         if spec.executable in (*SUITE, RELAY):
             remappings["step_done"] = "passed/step_done"
-        if spec.executable == RELAY:
-            parameters |= RELAYED
         if spec.executable == "sim_robot":
             # The plant has the robot's own topics on both sides.
             remappings = {"effort_controller/commands": "hardware_commands"} if emulator else {}
-            parameters["lockstep_participants"] = ["lockstep_relay"]
-            parameters["displacement"] = list(fault.displacement)
-        if spec.executable == "rs_controller":
-            parameters |= {"use_sim_time": True, "state_timeout": STATE_TIMEOUT, "watchdog_timeout": WATCHDOG_TIMEOUT}
-        if spec.executable == "command_watchdog":
-            parameters |= WATCHED
-        if spec.executable == "reference_field":
-            # A displaced object has no pose messages.
-            parameters["use_object_pose"] = not any(fault.displacement)
         nodes.append(dataclasses.replace(spec, parameters=parameters, remappings=remappings))
     answering = {"participants": [*SUITE, RELAY] if fault.relay else list(SUITE), "after_motion": STRUCK_AFTER}
     nodes.insert(0, NodeSpec("lockstep_relay", "lockstep_relay", parameters=answering))
