@@ -80,7 +80,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         "false_detections": int(sum(_finite(rows, "false_detections"))),
         "prediction_error": _mean(rows, "prediction_error"),
         "failures": {name: dict(Counter(r["cause"] for r in found if not r["success"])) for name, found in own.items()},
-        "first_contact": _first_contacts(rows),
+        "first_contact": dict(Counter(str(row.get("first_contact") or "nothing") for row in rows)),
         "runs": len(rows),
     }
 
@@ -105,18 +105,10 @@ def format_table(summary: dict[str, Any]) -> str:
         lines.append(f"{label:<26}" + "".join(f"{f'{100 * values[name]:.1f} %':>22}" for name in controllers))
     tracking = summary["time_to_track_s"]
     lines.append(f"{'time to track':<26}" + "".join(f"{f'{1e3 * tracking[name]:.0f} ms':>22}" for name in controllers))
-    lines.append(f"{'first contact':<26}{_first_text(summary)}")
+    first = summary["first_contact"]
+    shown = ", ".join(f"{name} in {count} of {sum(first.values())} runs" for name, count in first.items())
+    lines.append(f"{'first contact':<26}{shown}")
     return "\n".join(lines)
-
-
-def _first_contacts(rows: Sequence[Row]) -> dict[str, int]:
-    """What touched first -> runs; a run that was refused has none."""
-    return dict(Counter(str(row.get("first_contact") or "nothing") for row in rows))
-
-
-def _first_text(summary: dict[str, Any]) -> str:
-    counts = summary["first_contact"]
-    return ", ".join(f"{name} in {count} of {sum(counts.values())} runs" for name, count in counts.items())
 
 
 def _groups(rows: Sequence[Row], controllers: list[str], column: str) -> Groups:

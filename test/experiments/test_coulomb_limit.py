@@ -30,8 +30,8 @@ def test_a_planar_arm_never_turns_its_slip_so_both_maps_agree_while_it_lasts(pla
 
 def test_slip_that_turns_little_and_lasts_is_predicted_well_by_the_fixed_direction():
     study = direction_study(RobotModel.from_profile("panda"), seed=5, count=400)
-    straight = (study.turn < 0.05) & (study.slowdown < 1.0)
-    turning = ~study.sticks & (study.turn > 0.5)
-    assert np.median(study.difference[turning]) > 5.0 * np.median(study.difference[straight])
+    straight = (study["turn"] < 0.05) & (study["slowdown"] < 1.0)
+    turning = ~study["sticks"] & (study["turn"] > 0.5)
+    assert np.median(study["difference"][turning]) > 5.0 * np.median(study["difference"][straight])
     # Without slip and normal velocity afterwards, the impulse does not depend on the way there.
-    assert study.difference[study.sticks].max() < 1e-9
+    assert study["difference"][study["sticks"]].max() < 1e-9

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import Box
@@ -17,14 +16,13 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.material_identification import SharedImpact, material_likelihoods
 from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.drake_reference import INSTALLED, STIFFNESS, drake_impact
-from impact_aware.experiments.validation.mujoco_reference import BASES, FACING, HALF_SIZES, MASS, PAD
+from impact_aware.experiments.validation.mujoco_reference import BASES, FACING, HALF_SIZES, MASS, PAD, palm_on_box
 from impact_aware.impact.bodies import ArmState, BodyContact, JointProblem, joint_problem
 from impact_aware.impact.material import ANY_PADS, INSIDE, Pads, draw_materials, material_interval
 from impact_aware.impact.palm import palm_contacts, table_contacts
 from impact_aware.impact.simultaneous import SimultaneousPrediction, predict_simultaneous
 from impact_aware.impact.yielding_pads import LAWS, hunt_crossley_damping, pads_impulse
 from impact_aware.robot import RobotModel
-from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 
 KINDS = ("one contact", "palm", "palm, table", "corners, table", "two palms", "tilted palm")
 """Scenes in turn: a tip or a palm on a free box, a palm or some of its corners on a box on its table, two palms, and a
@@ -140,7 +138,9 @@ def draw_scene(robot: RobotModel, generator: np.random.Generator, kind: str) -> 
                 shift = generator.uniform(-0.03, 0.03, 2)
                 if kind == "corners, table":
                     shift = 0.085 * generator.choice([-1.0, 1.0], 2) + shift / 2.0
-                own, arms[name] = _touch(robot, generator, name, body, shift)
+                arms[name], palm = palm_on_box(robot, generator, name, centre, shift)
+                middle = BodyContact(name, np.array([0.0, -FACING[name], 0.0]), palm.translation, "box")
+                own = palm_contacts(middle, palm, PAD.half_sizes, body)
                 contacts += [own[0].at(np.mean([c.point for c in own], axis=0))] if kind == "one contact" else own
         except InvalidInputError:
             continue
@@ -157,22 +157,6 @@ def draw_scene(robot: RobotModel, generator: np.random.Generator, kind: str) -> 
                 gaps = points[:, [0, 2]] @ np.tan(generator.uniform(-_TILT, _TILT, 2))
                 gaps -= gaps.min()
             return Scene(contacts, arms, objects, problem, stiffness, float(friction), float(restitution), gaps)
-
-
-def _touch(
-    robot: RobotModel, generator: np.random.Generator, name: str, body: PlacedShape, shift: Array
-) -> tuple[list[BodyContact], ArmState]:
-    """One arm with its palm on the box, `shift` (2,) beside its middle."""
-    facing = FACING[name]
-    turn = pin.utils.rotate("x", -facing * 0.5 * np.pi) @ pin.utils.rotate("z", generator.uniform(-0.5, 0.5))
-    place = body.position + [shift[0], -facing * (HALF_SIZES[1] + PAD.half_sizes[2]), shift[1]]
-    middle = BodyContact(name, np.array([0.0, -facing, 0.0]), place, "box")
-    q = solve_inverse_kinematics(robot, pin.SE3(turn, place - BASES[name]), seed=int(generator.integers(2**31)))
-    twist = np.append(generator.uniform(-0.05, 0.05, 3), generator.uniform(-0.2, 0.2, 3))
-    twist[1] += facing * generator.uniform(0.1, 0.4)
-    dq = np.linalg.pinv(robot.frame_jacobian(q)) @ twist
-    contacts = palm_contacts(middle, pin.SE3(turn, place), PAD.half_sizes, body)
-    return contacts, ArmState(robot, q, dq, position=BASES[name])
 
 
 def scene_materials(scene: Scene, generator: np.random.Generator, pads: Pads = ANY_PADS) -> Array:

@@ -112,7 +112,7 @@ def flexible_joint(context: ValidationContext) -> list[Check]:
     ]
 
 
-def flexible_seven_joints(context: ValidationContext) -> list[Check]:
+def flexible_joint_7(context: ValidationContext) -> list[Check]:
     """Random impacts of the seven-joint arm on a horizontal surface: mean error of the three inertias.
 
     While friction acts, the cubic fit over 100 ms takes part of the braking for a jump, with a rigid arm too. Fitted to

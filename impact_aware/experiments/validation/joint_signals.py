@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from impact_aware.arrays import Array
@@ -87,20 +85,13 @@ def _delay(run: FlexibleJointRun, parameters: AdaptiveWindowParameters) -> float
     return float("nan")
 
 
-class _Impact(NamedTuple):
-    """A simulated impact and the joint (4.12) names for it."""
-
-    run: FlexibleJointRun
-    sensitive: int
-
-
 def fit_delay(context: ValidationContext) -> list[Check]:
     """What a window that starts late makes of the fitted post-impact velocity (Aouaj thesis, Figure 4.7)."""
-    impacts = _impacts(context, max(context.trials // 40, 1), _WINDOW + max(_DELAYS) + 0.010)
-    change = np.array([_late_fits(impact.run) for impact in impacts])
+    runs, _ = _impacts(context, max(context.trials // 40, 1), _WINDOW + max(_DELAYS) + 0.010)
+    change = np.array([_late_fits(run) for run in runs])
     if context.out is not None:
         _draw_delays(context, change)
-    count = f"{len(impacts)} impacts"
+    count = f"{len(runs)} impacts"
     return [
         _FIT.at_most(
             f"window 5 ms late, 'still in line': median change, % of the jump, {count}", 10.0, np.median(change[:, 1])
@@ -115,18 +106,17 @@ def fit_delay(context: ValidationContext) -> list[Check]:
 
 def sensitive_joint(context: ValidationContext) -> list[Check]:
     """Which joint's prediction error leaves its bound farthest, and whether (4.12) names it (Figures 4.15, 4.16)."""
-    impacts = _impacts(context, max(context.trials // 10, 1), 0.025)
-    levels = [_levels(impact.run) for impact in impacts]
-    before = np.array([level[: _touch(impact.run)].max() for impact, level in zip(impacts, levels, strict=True)])
-    after = np.array(
-        [level[_touch(impact.run) :][:20].max(axis=0) for impact, level in zip(impacts, levels, strict=True)]
-    )
-    named = np.array([impact.sensitive for impact in impacts])
+    runs, named = _impacts(context, max(context.trials // 10, 1), 0.025)
+    levels = [_levels(run) for run in runs]
+    # First sample after first touch.
+    touches = [int(np.searchsorted(run.time, run.impact_time)) for run in runs]
+    before = np.array([level[:touch].max() for touch, level in zip(touches, levels, strict=True)])
+    after = np.array([level[touch:][:20].max(axis=0) for touch, level in zip(touches, levels, strict=True)])
     if context.out is not None:
-        _draw_levels(context, impacts[0], levels[0])
+        _draw_levels(context, runs[0], named[0], levels[0])
     first = np.argmax(after, axis=1)
     of_named = after[np.arange(len(named)), named] / after.max(axis=1)
-    count = f"{len(impacts)} impacts"
+    count = f"{len(runs)} impacts"
     return [
         _BOUND.at_most(f"largest prediction error before the impact over the bound, {count}", 1.0, before.max()),
         _BOUND.at_least("impacts in which a joint leaves the bound, %", 95.0, 100.0 * np.mean(after.max(axis=1) > 1.0)),
@@ -144,18 +134,17 @@ def sensitive_joint(context: ValidationContext) -> list[Check]:
     ]
 
 
-def _impacts(context: ValidationContext, count: int, duration: float) -> list[_Impact]:
-    """Impacts in random postures, followed for `duration` after touch, s."""
+def _impacts(context: ValidationContext, count: int, duration: float) -> tuple[list[FlexibleJointRun], Array]:
+    """Impacts in random postures, followed for `duration` after touch, s, and the joint that (4.12) names for each."""
     robot = RobotModel.from_profile("kuka_lwr4")
     arm = FlexibleJointArm(robot, JointElasticity.of(robot), substeps=_SUBSTEPS)
     generator = np.random.default_rng(context.seed)
-    impacts = []
+    runs, named = [], []
     for _ in context.count(count):
         q = robot.home + generator.uniform(-_AROUND_HOME, _AROUND_HOME, robot.n)
-        run = _run(arm, q, _APPROACH, duration)
-        sensitivity = impact_sensitivity(robot, run.q_impact, (0.0, 0.0, 1.0))
-        impacts.append(_Impact(run, int(np.argmax(np.abs(sensitivity)))))
-    return impacts
+        runs.append(_run(arm, q, _APPROACH, duration))
+        named.append(np.argmax(np.abs(impact_sensitivity(robot, runs[-1].q_impact, (0.0, 0.0, 1.0)))))
+    return runs, np.array(named)
 
 
 def _late_fits(run: FlexibleJointRun) -> Array:
@@ -168,11 +157,6 @@ def _late_fits(run: FlexibleJointRun) -> Array:
     jump = fitted[0] - run.velocity_before
     joint = int(np.argmax(np.abs(jump)))
     return np.abs(np.array(fitted)[:, joint] - fitted[0][joint]) / abs(jump[joint]) * 100.0
-
-
-def _touch(run: FlexibleJointRun) -> int:
-    """Index of the first sample after first touch."""
-    return int(np.searchsorted(run.time, run.impact_time))
 
 
 def _levels(run: FlexibleJointRun) -> Array:
@@ -195,14 +179,14 @@ def _draw_delays(context: ValidationContext, change: Array) -> None:
         axis.set(title="A window that starts late (as Figure 4.7 of Aouaj thesis)")
 
 
-def _draw_levels(context: ValidationContext, impact: _Impact, levels: Array) -> None:
+def _draw_levels(context: ValidationContext, run: FlexibleJointRun, named: int, levels: Array) -> None:
     with context.figure("004_figure_4_16_prediction_errors", figsize=(7.0, 4.0)) as (_, axes):
         axis = axes[0, 0]
-        since = 1e3 * (impact.run.time - impact.run.impact_time)
+        since = 1e3 * (run.time - run.impact_time)
         for joint, level in enumerate(levels.T):
-            width = 2.2 if joint == impact.sensitive else 1.0
+            width = 2.2 if joint == named else 1.0
             axis.plot(since, level, lw=width, label=f"joint {joint + 1}")
         axis.axhline(1.0, color="k", ls="--", lw=1, label="bound 0.7e-3 rad")
         axis.set(xlabel="time since first touch, ms", ylabel="prediction error over its bound", xlim=(-20.0, 20.0))
-        axis.set(title=f"One impact at 0.2 m/s; (4.12) names joint {impact.sensitive + 1}")
+        axis.set(title=f"One impact at 0.2 m/s; (4.12) names joint {named + 1}")
         axis.legend(fontsize="x-small", ncols=2, loc="upper left")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -47,22 +45,7 @@ _PALMS = Source(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class PalmState:
-    """Both arms touching the box.
-
-    Attributes:
-        q: Arm -> (7,) rad.
-        dq: Arm -> (7,) rad/s.
-        centre: (3,) Of the box, m.
-    """
-
-    q: dict[str, Array]
-    dq: dict[str, Array]
-    centre: Array
-
-
-def palms(context: ValidationContext) -> list[Check]:
+def mujoco_palms(context: ValidationContext) -> list[Check]:
     """Mean relative error of the joint velocities' jump and of the box's velocity, frictionless and sticking."""
     robot = RobotModel.from_profile("panda")
     generator = np.random.default_rng(context.seed)
@@ -72,13 +55,13 @@ def palms(context: ValidationContext) -> list[Check]:
     points: list[int] = []
     unsolved = 0
     for trial in context.count(context.trials):
-        state = _draw_state(robot, generator)
+        state = _arms_at_box(robot, generator)
         if trial < _FEW:
             for impedance, found in softer.items():
-                found.append(_compare(robot, state, _PALM_FRICTION, impedance))
+                found.append(_compare(robot, *state, _PALM_FRICTION, impedance))
         for kind, friction in (("frictionless", 0.0), ("sticking", _PALM_FRICTION)):
             try:
-                joints, box, count = _compare(robot, state, friction)
+                joints, box, count = _compare(robot, *state, friction)
             except NoSolutionError:
                 unsolved += 1
                 continue
@@ -109,46 +92,53 @@ def palms(context: ValidationContext) -> list[Check]:
     ]
 
 
-def _draw_state(robot: RobotModel, generator: np.random.Generator) -> PalmState:
-    """Random place of the box, random offsets of the palms on its faces, random approach velocities."""
+def palm_on_box(
+    robot: RobotModel, generator: np.random.Generator, name: str, centre: Array, shift: Array, depth: float = 0.0
+) -> tuple[ArmState, pin.SE3]:
+    """An arm that approaches the box at `centre` (3,), m, with its palm flat on it, and the pose of its tool.
+
+    The palm is `shift` (2,) beside the middle of the face and `depth` inside the box, m.
+    """
+    facing = FACING[name]
+    turn = pin.utils.rotate("x", -facing * 0.5 * np.pi) @ pin.utils.rotate("z", generator.uniform(-0.5, 0.5))
+    place = centre + [shift[0], -facing * (HALF_SIZES[1] + PAD.half_sizes[2] - depth), shift[1]]
+    q = solve_inverse_kinematics(robot, pin.SE3(turn, place - BASES[name]), seed=int(generator.integers(2**31)))
+    twist = np.append(generator.uniform(-0.05, 0.05, 3), generator.uniform(-0.2, 0.2, 3))
+    twist[1] += facing * generator.uniform(0.1, 0.4)
+    dq = np.linalg.pinv(robot.frame_jacobian(q)) @ twist
+    return ArmState(robot, q, dq, position=BASES[name]), pin.SE3(turn, place)
+
+
+def _arms_at_box(robot: RobotModel, generator: np.random.Generator) -> tuple[dict[str, ArmState], Array]:
+    """Both arms with their palms on the box, and its centre (3,), m, all at random."""
     while True:
         centre = np.array([generator.uniform(0.45, 0.6), 0.0, generator.uniform(0.35, 0.5)])
-        q, dq = {}, {}
         try:
-            for arm, facing in FACING.items():
+            arms = {}
+            for name in FACING:
                 shift = generator.uniform(-0.03, 0.03, 2)
-                reach = HALF_SIZES[1] + PAD.half_sizes[2] - _TOUCH
-                position = centre + np.array([shift[0], -facing * reach, shift[1]]) - BASES[arm]
-                rotation = pin.utils.rotate("x", -facing * 0.5 * np.pi) @ pin.utils.rotate(
-                    "z", generator.uniform(-0.5, 0.5)
-                )
-                seed = int(generator.integers(2**31))
-                q[arm] = solve_inverse_kinematics(robot, pin.SE3(rotation, position), seed=seed)
-                twist = np.append(generator.uniform(-0.05, 0.05, 3), generator.uniform(-0.2, 0.2, 3))
-                twist[1] += facing * generator.uniform(0.1, 0.4)
-                dq[arm] = np.linalg.pinv(robot.frame_jacobian(q[arm])) @ twist
+                arms[name], _ = palm_on_box(robot, generator, name, centre, shift, _TOUCH)
         except InvalidInputError:
             continue
-        return PalmState(q, dq, centre)
+        return arms, centre
 
 
 def _compare(
-    robot: RobotModel, state: PalmState, friction: float, impedance: float = _RIGID
+    robot: RobotModel, arms: dict[str, ArmState], centre: Array, friction: float, impedance: float = _RIGID
 ) -> tuple[float, float, int]:
     """Relative errors of the joints' jump and of the box's linear velocity, and the number of contact points."""
-    model, tips = _box_between_palms(robot, state.centre, friction, impedance)
+    model, tips = _box_between_palms(robot, centre, friction, impedance)
     data = mujoco.MjData(model)
-    data.qpos[: 2 * robot.n] = np.concatenate(list(state.q.values()))
-    data.qvel[: 2 * robot.n] = np.concatenate(list(state.dq.values()))
+    before = np.concatenate([arm.dq for arm in arms.values()])
+    data.qpos[: 2 * robot.n] = np.concatenate([arm.q for arm in arms.values()])
+    data.qvel[: 2 * robot.n] = before
     mujoco.mj_forward(model, data)
     contacts = [_read_contact(contact, tips, friction) for contact in data.contact]
     for _ in range(round(_DURATION / _TIMESTEP)):
         mujoco.mj_step(model, data)
-    arms = {arm: ArmState(robot, state.q[arm], state.dq[arm], position=BASES[arm]) for arm in state.q}
-    box = homogeneous_box(MASS, HALF_SIZES, state.centre)
+    box = homogeneous_box(MASS, HALF_SIZES, centre)
     predicted = predict_simultaneous(contacts, arms=arms, objects={"box": box}).velocity_after
-    before = np.concatenate(list(state.dq.values()))
-    joints = np.concatenate([predicted[arm] for arm in state.q])
+    joints = np.concatenate([predicted[arm] for arm in arms])
     joint_error = np.linalg.norm(joints - data.qvel[: 2 * robot.n]) / np.linalg.norm(data.qvel[: 2 * robot.n] - before)
     linear = data.qvel[2 * robot.n : 2 * robot.n + 3]
     # The box's own speed may be near zero when both palms hit alike: the approach is the scale that is always there.

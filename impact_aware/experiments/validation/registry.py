@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass, replace
 
 from impact_aware.errors import UnknownNameError
-from impact_aware.experiments.validation.check import Check, Kind, ValidationContext
+from impact_aware.experiments.validation.check import KINDS, Check, Kind, ValidationContext
 
 
 @dataclass(frozen=True)
@@ -24,85 +24,55 @@ class Validation:
     kinds: tuple[Kind, ...]
 
 
-_ALL: tuple[Kind, ...] = ("printed", "aim", "consistency")
+def _at(module: str, name: str, summary: str, *kinds: Kind) -> tuple[str, Validation]:
+    return name, Validation(f"{module}.{name.replace('-', '_')}", summary, kinds)
 
-VALIDATIONS: dict[str, Validation] = {
-    "two-mass": Validation("two_mass_models.two_mass", "Aouaj 2021 Table I, Fig. 4: models A, B and C", _ALL),
-    "two-mass-fit": Validation(
-        "two_mass_models.two_mass_fit", "Aouaj 2021, Fig. 5: the fit finds the jump", ("consistency",)
+
+VALIDATIONS = dict((
+    _at("two_mass_models", "two-mass", "Aouaj 2021 Table I, Fig. 4: models A, B and C", *KINDS),
+    _at("two_mass_models", "two-mass-fit", "Aouaj 2021, Fig. 5: the fit finds the jump", "consistency"),
+    _at("two_mass_models", "soft-contact", "Aouaj thesis, Fig. 3.15: limits of rigid maps", "aim"),
+    _at("printed_tables", "sliding-errors", "Aouaj 2021 Table II: 8 mm/s and 7.3 %", "printed", "consistency"),
+    _at("printed_tables", "thesis-errors", "Aouaj thesis, Tables 4.1, 4.2, recomputed", "consistency"),
+    _at("sliding_prediction", "sliding-predictions", "Aouaj 2021 Table II, thesis Tables 4.1, 4.2, Fig. 4.10", "aim"),
+    _at("printed_tables", "velocity-ratio", "Wang 2021 Table I: the ratios from its own rows", "printed"),
+    _at("printed_tables", "prediction-errors", "Rey Arias 2024 Tables II and III: the statements on them", "printed"),
+    _at("force_profiles", "viscoelastic", "Wang 2021, (23)-(28): restitution and energy", "aim", "consistency"),
+    _at("force_profiles", "rejected-models", "Wang 2021 VII-A: virtual spring and Maxwell", "aim"),
+    _at(
+        "end_of_compression", "end-of-compression", "Wang 2021, Fig. 9: four inertias in random postures",
+        "aim", "consistency",
     ),
-    "soft-contact": Validation(
-        "two_mass_models.soft_contact", "Aouaj thesis, Fig. 3.15: limits of rigid maps", ("aim",)
-    ),
-    "sliding-errors": Validation(
-        "printed_tables.sliding_errors", "Aouaj 2021 Table II: 8 mm/s and 7.3 %", ("printed", "consistency")
-    ),
-    "thesis-errors": Validation(
-        "printed_tables.thesis_errors", "Aouaj thesis, Tables 4.1, 4.2, recomputed", ("consistency",)
-    ),
-    "sliding-predictions": Validation(
-        "sliding_prediction.sliding_predictions", "Aouaj 2021 Table II, thesis Tables 4.1, 4.2, Fig. 4.10", ("aim",)
-    ),
-    "velocity-ratio": Validation(
-        "printed_tables.velocity_ratio", "Wang 2021 Table I: the ratios from its own rows", ("printed",)
-    ),
-    "prediction-errors": Validation(
-        "printed_tables.prediction_errors", "Rey Arias 2024 Tables II and III: the statements on them", ("printed",)
-    ),
-    "viscoelastic": Validation(
-        "force_profiles.viscoelastic", "Wang 2021, (23)-(28): restitution and energy", ("aim", "consistency")
-    ),
-    "rejected-models": Validation(
-        "force_profiles.rejected_models", "Wang 2021 VII-A: virtual spring and Maxwell", ("aim",)
-    ),
-    "end-of-compression": Validation(
-        "end_of_compression.end_of_compression",
-        "Wang 2021, Fig. 9: four inertias in random postures",
-        ("aim", "consistency"),
-    ),
-    "flexible-joint": Validation(
-        "flexible_arms.flexible_joint", "Rey Arias 2024, Figs. 3-4: M + B_theta wins", ("aim",)
-    ),
-    "flexible-joint-7": Validation(
-        "flexible_arms.flexible_seven_joints", "Rey Arias 2024 II-C: the same for the seven-joint arm", ("aim",)
-    ),
-    "detection-delay": Validation(
-        "joint_signals.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms", ("aim",)
-    ),
-    "fit-delay": Validation("joint_signals.fit_delay", "Aouaj thesis, Fig. 4.7: fits that start late", ("aim",)),
-    "sensitive-joint": Validation(
-        "joint_signals.sensitive_joint", "Aouaj thesis (4.12), Figs. 4.15, 4.16: the joint that shows it", ("aim",)
-    ),
-    "push": Validation(
-        "push_mass.push",
+    _at("flexible_arms", "flexible-joint", "Rey Arias 2024, Figs. 3-4: M + B_theta wins", "aim"),
+    _at("flexible_arms", "flexible-joint-7", "Rey Arias 2024 II-C: the same for the seven-joint arm", "aim"),
+    _at("joint_signals", "detection-delay", "Aouaj thesis 4.3: the detector's delay of 4 ms", "aim"),
+    _at("joint_signals", "fit-delay", "Aouaj thesis, Fig. 4.7: fits that start late", "aim"),
+    _at("joint_signals", "sensitive-joint", "Aouaj thesis (4.12), Figs. 4.15, 4.16: the joint that shows it", "aim"),
+    _at(
+        "push_mass", "push",
         "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s; the shipped task, random postures",
-        ("aim",),
+        "aim",
     ),
-    "mujoco-palms": Validation("mujoco_reference.palms", "a box between two palms in MuJoCo", ("aim", "consistency")),
-    "simultaneous": Validation(
-        "simultaneous_energy.simultaneous",
-        "several contacts at once: no energy made, impulses in their cones",
-        ("aim",),
+    _at("mujoco_reference", "mujoco-palms", "a box between two palms in MuJoCo", "aim", "consistency"),
+    _at(
+        "simultaneous_energy", "simultaneous", "several contacts at once: no energy made, impulses in their cones",
+        "aim",
     ),
-    "engines": Validation(
-        "engines.engines",
+    _at(
+        "engines", "engines",
         "one contact, palms and corners against Drake, where it is installed, and pads that yield",
-        ("aim", "consistency"),
+        "aim", "consistency",
     ),
-    "velocity-horizon": Validation(
-        "velocity_horizon.velocity_horizon",
-        "van Steen 2024 (29)-(30): torques that the velocity horizon changes",
-        ("aim",),
+    _at(
+        "velocity_horizon", "velocity-horizon", "van Steen 2024 (29)-(30): torques that the velocity horizon changes",
+        "aim",
     ),
-    "spread": Validation(
-        "spread.spread", "share of drawn inputs inside one and two sigma of a prediction", ("aim",)
+    _at("spread", "spread", "share of drawn inputs inside one and two sigma of a prediction", "aim"),
+    _at(
+        "coulomb_limit", "coulomb", "exact Coulomb map against continuous contact; docs/friction.md",
+        "aim", "consistency",
     ),
-    "coulomb": Validation(
-        "coulomb_limit.coulomb",
-        "exact Coulomb map against continuous contact; docs/friction.md",
-        ("aim", "consistency"),
-    ),
-}
+))
 
 
 def run_validation(name: str, context: ValidationContext) -> list[Check]:
