@@ -37,7 +37,6 @@ from impact_aware.estimation.priors import (
     JERKS,
     JUMPS,
     PLAIN,
-    RINGING_BAND,
     STARTED,
     STEPS,
     TOUCHING_TWICE,
@@ -125,7 +124,6 @@ class BranchModel:
         noise: Array,
         impulse_response: Array | None = None,
         pushes: Array | None = None,
-        band: tuple[float, float] = RINGING_BAND,
         earlier: Sequence[float] = (),
         scales: Array | None = None,
     ) -> None:
@@ -139,7 +137,6 @@ class BranchModel:
                 None when they are not known.
             pushes: (n,) Density of a white acceleration that is part of the positions, rad^2/s^3, where what drives
                 them was measured and taken off: neither swings nor a rattle are left then. None without.
-            band: Lowest and highest frequency with which the arm's joints ring, Hz.
             earlier: Times of jumps that are known, s: nothing is known of how large each is or how long its contact
                 lasts, and samples within it are no evidence.
             scales: (k,) Factors of the noise's variance in each sample; all 1 when None.
@@ -167,7 +164,7 @@ class BranchModel:
         fitted = self.powers @ np.linalg.lstsq(self.powers, positions, rcond=None)[0]
         self.values = positions - fitted
         known = np.ones(len(times)) if scales is None else scales
-        self.parts = MotionParts(self.times, band, [jump - self.origin for jump in earlier], known[outside])
+        self.parts = MotionParts(self.times, [jump - self.origin for jump in earlier], known[outside])
         self._durations = HARD if pushes is None else TOUCHING_TWICE
         # Of those that differ most, for sizes that are only looked for.
         self._some_durations = HARD[1::2] if pushes is None else HARD[1::2] + TOUCHING_TWICE[-1:]

@@ -24,6 +24,7 @@ from impact_aware.estimation.priors import (
 _NAMES = ("jerk", "under_way", "_started", "_step", "_carried", "_rattle")
 _STIFF = 2.0 * np.pi * np.geomspace(*STIFF, 4)
 _FREQUENCIES = 17
+_TURNS = 2.0 * np.pi * np.linspace(*RINGING_BAND, _FREQUENCIES)
 
 
 class MotionParts:
@@ -32,7 +33,6 @@ class MotionParts:
     def __init__(
         self,
         times: Array,
-        band: tuple[float, float] = RINGING_BAND,
         earlier: Sequence[float] = (),
         scales: Array | None = None,
     ) -> None:
@@ -40,21 +40,18 @@ class MotionParts:
 
         Args:
             times: (k,) From the first sample on, s.
-            band: Lowest and highest frequency of the joints, Hz.
             earlier: Times of jumps that are known, after which joints swing, s.
             scales: (k,) Factors of the noise's variance in each sample; all 1 when None.
         """
-        self._band = band
         self._white = np.diag(np.ones(len(times)) if scales is None else scales)
-        begun = [_outer(started_swings(np.maximum(times - jump, 0.0), band)) for jump in earlier]
+        begun = [_outer(started_swings(np.maximum(times - jump, 0.0))) for jump in earlier]
         self._begun = BEGUN**2 * sum(begun, np.zeros((len(times), len(times))))
         early = np.minimum(times[:, None], times)
         apart = np.abs(times[:, None] - times)
         self.jerk = shaken(times)
         self._pushed = early**3 / 3.0 + apart * early**2 / 2.0
-        turns = _turns(band)
-        lag = apart[..., None] * turns
-        self.under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / turns**2).mean(axis=-1)
+        lag = apart[..., None] * _TURNS
+        self.under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / _TURNS**2).mean(axis=-1)
 
     def given(self, noise: float, pushes: float = 0.0) -> Array:
         """Covariance (k, k) of what has no size to choose.
@@ -67,7 +64,7 @@ class MotionParts:
 
     def since(self, since: Array) -> PartsSince:
         """The parts for times since an instant, or since several (..., k), s."""
-        return PartsSince(self, since, self._band)
+        return PartsSince(self, since)
 
 
 class PartsSince:
@@ -77,14 +74,13 @@ class PartsSince:
         since: (..., k) s.
     """
 
-    def __init__(self, parts: MotionParts, since: Array, band: tuple[float, float]) -> None:
-        """Remember them, and the lowest and highest frequency of the joints, Hz."""
-        self.since = since
-        self._parts, self._band = parts, band
+    def __init__(self, parts: MotionParts, since: Array) -> None:
+        """Remember them."""
+        self.since, self._parts = since, parts
 
     @cached_property
     def _started(self) -> Array:
-        return _outer(started_swings(self.since, self._band))
+        return _outer(started_swings(self.since))
 
     @cached_property
     def _step(self) -> Array:
@@ -92,7 +88,7 @@ class PartsSince:
 
     @cached_property
     def _carried(self) -> Array:
-        return _outer(carried_bends(self.since, self._band))
+        return _outer(carried_bends(self.since))
 
     @cached_property
     def _rattle(self) -> Array:
@@ -126,15 +122,10 @@ def _outer(columns: Array) -> Array:
     return np.asarray(columns @ np.swapaxes(columns, -1, -2))
 
 
-def _turns(band: tuple[float, float]) -> Array:
-    return 2.0 * np.pi * np.linspace(*band, _FREQUENCIES)
-
-
-def started_swings(since: Array, band: tuple[float, float] = RINGING_BAND) -> Array:
+def started_swings(since: Array) -> Array:
     """Oscillations (..., k, f) that begin with a velocity, of elastic and of stiff joints, 1 rad/s of either."""
-    turns = _turns(band)
-    swing = since[..., None] * turns
-    swing = np.exp(-DAMPING_RATIO * swing) * np.sin(swing) / turns / np.sqrt(_FREQUENCIES)
+    swing = since[..., None] * _TURNS
+    swing = np.exp(-DAMPING_RATIO * swing) * np.sin(swing) / _TURNS / np.sqrt(_FREQUENCIES)
     quick = since[..., None] * _STIFF
     quick = np.exp(-STIFF_DAMPING * quick) * np.sin(quick) / _STIFF / np.sqrt(len(_STIFF))
     return np.concatenate((swing, quick), axis=-1)
@@ -165,16 +156,15 @@ def ramp(since: Array, duration: float) -> Array:
     return np.where(since < duration, during, since - 0.5 * duration)
 
 
-def carried_bends(since: Array, band: tuple[float, float] = RINGING_BAND) -> Array:
+def carried_bends(since: Array) -> Array:
     """What a step of the motors' acceleration by 1 rad/s^2 adds to the links' positions (..., 1 + f).
 
     Without elasticity, then by joints of each frequency w and damping ratio z: the spring's deflection d obeys
     d'' + 2 z w d' + w^2 d = 1 from rest. Weighed so that both halves of the columns count as one step.
     """
     rigid = 0.5 * since[..., None] ** 2
-    turns = _turns(band)
-    phase = since[..., None] * turns
+    phase = since[..., None] * _TURNS
     decay = np.exp(-DAMPING_RATIO * phase)
-    deflection = (1.0 - decay * (np.cos(phase) + DAMPING_RATIO * np.sin(phase))) / turns**2
+    deflection = (1.0 - decay * (np.cos(phase) + DAMPING_RATIO * np.sin(phase))) / _TURNS**2
     elastic = (rigid - deflection) / np.sqrt(_FREQUENCIES)
     return np.sqrt(0.5) * np.concatenate((rigid, elastic), axis=-1)

@@ -98,7 +98,7 @@ class UnexplainedJumps:
     """Looks for them in one stretch of samples of an arm that measures its joints' torques."""
 
     def __init__(
-        self, robot: RobotModel, times: Array, positions: Array, efforts: Array, noise: Noise, time_std: Array
+        self, robot: RobotModel, times: Array, positions: Array, efforts: Array, noise: Noise, time_std: Array | None
     ) -> None:
         """Prepare, and learn what torques leave of each joint.
 
@@ -108,7 +108,7 @@ class UnexplainedJumps:
             positions: (k, n) rad.
             efforts: (k, n) Torques behind the gears, N m.
             noise: Of the positions.
-            time_std: (k,) Standard errors of the stamps beyond what all share, s.
+            time_std: (k,) Standard errors of the stamps beyond what all share, s; 0 when None.
         """
         model, data = robot.variant("M")
         velocities = CubicSpline(times, positions)(times, 1)
@@ -117,7 +117,7 @@ class UnexplainedJumps:
         self._moved = CubicSpline(times, driven).antiderivative(2)(times)
         self._unseen = _unseen(times, driven)
         self._times, self._positions, self._efforts, self._noise = times, positions, efforts, noise
-        self._time_std = time_std
+        self._time_std = np.zeros_like(times) if time_std is None else time_std
         self._period = float(np.median(np.diff(times)))
         self._pushes = self._learn()
 

@@ -7,7 +7,6 @@ over the joints of the squared jump over its variance from the encoder's noise, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -29,23 +28,10 @@ SIGNIFICANT = 40.0
 """Statistic above which a kink is looked at, for seven joints: chance reaches 30 once in ten thousand samples."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Instants of possible jumps in one stretch of samples.
-
-    Attributes:
-        times: (m,) s.
-        strengths: (m,) Statistic there.
-    """
-
-    times: Array
-    strengths: Array
-
-
 def find_candidates(
     times: Array, positions: Array, period: float, noise: Noise, time_std: Array | None = None
-) -> Candidates:
-    """Local maxima of the kink statistic in samples (k, n) with increasing stamps.
+) -> tuple[Array, Array]:
+    """Times (m,), s, and heights (m,) of the kink statistic's maxima in samples (k, n) with increasing stamps.
 
     Args:
         times: (k,) s.
@@ -56,7 +42,7 @@ def find_candidates(
     """
     reach = [max(LEAST, round(half / period)) for half in HALF_WINDOWS]
     if len(times) < 2 * max(reach) + 4:
-        return Candidates(np.zeros(0), np.zeros(0))
+        return np.zeros(0), np.zeros(0)
     grid = np.arange(times[0], times[-1], period)
     values = _on_grid(times, positions, grid)
     variance = _variance(times, values, grid, max(reach), noise, time_std)
@@ -91,7 +77,7 @@ def _variance(times: Array, values: Array, grid: Array, reach: int, noise: Noise
     return np.asarray(noise.encoder**2 + (late[:, None] * np.gradient(values, grid, axis=0)) ** 2)
 
 
-def _maxima(times: Array, strengths: Array, apart: float) -> Candidates:
+def _maxima(times: Array, strengths: Array, apart: float) -> tuple[Array, Array]:
     inner = (strengths[1:-1] >= strengths[:-2]) & (strengths[1:-1] > strengths[2:]) & (strengths[1:-1] > SIGNIFICANT)
     places = np.flatnonzero(inner) + 1
     free = np.ones(len(times), dtype=bool)
@@ -101,7 +87,7 @@ def _maxima(times: Array, strengths: Array, apart: float) -> Candidates:
             kept.append(place)
             free[slice(*np.searchsorted(times, (times[place] - apart, times[place] + apart)).tolist())] = False
     chosen = np.array(sorted(kept), dtype=int)
-    return Candidates(times[chosen], strengths[chosen])
+    return times[chosen], strengths[chosen]
 
 
 @lru_cache(maxsize=32)

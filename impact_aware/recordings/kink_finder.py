@@ -7,6 +7,7 @@ jump has been found: the motion on its other side is not that of the same branch
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,11 +15,11 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import TOUCHES
 from impact_aware.estimation.priors import TOUCHING_TWICE
 from impact_aware.estimation.sample_noise import Noise, noise_of
-from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS, SMALLEST, STEEPEST, Candidate
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.kink_trial import LEAST_AFTER, LEAST_BEFORE, KinkTrial, try_instant
-from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
+from impact_aware.recordings.momentum_evidence import MomentumEvidence
 from impact_aware.recordings.torque_verdict import ask_torques, is_open
 from impact_aware.robot import RobotModel
 
@@ -91,7 +92,7 @@ class KinkFinder:
         """
         self._period, self._response = period, response
         self._momentum = None if robot is None else MomentumEvidence(robot)
-        self._samples = Samples(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
+        self._samples = ArmSamples(np.zeros(0), np.zeros((0, 0)))
         self._longest = max(LONGEST_GAP * period, LONGEST_BRIDGED)
         self._from = -np.inf
         self._jumps: list[float] = []
@@ -104,11 +105,6 @@ class KinkFinder:
         self.gaps: list[tuple[float, float]] = []
 
     @property
-    def until(self) -> float:
-        """Everything before this time has been tested, s."""
-        return self._from
-
-    @property
     def smallest_jump(self) -> float:
         """Smallest jump that is reported as one, away from brakes and oscillations, rad/s; NaN before it is known.
 
@@ -119,15 +115,14 @@ class KinkFinder:
 
     def feed(self, samples: ArmSamples) -> None:
         """Take samples in, as `InputStage` gives them."""
-        times, positions, efforts = samples.times, samples.positions, samples.efforts
+        times = samples.times
         if not len(times):
             return
-        if efforts is None or self._momentum is None:
-            efforts = np.full_like(positions, np.nan)
         std = np.zeros_like(times) if samples.time_std is None else samples.time_std
+        samples = replace(samples, velocities=None, time_std=std)
         breaks = np.flatnonzero((np.diff(times) <= 0.0) | (np.diff(times) > self._longest)) + 1
-        for part in zip(*(np.split(column, breaks) for column in (times, positions, efforts, std)), strict=True):
-            self._append(Samples(*part))
+        for rows in np.split(np.arange(len(times)), breaks):
+            self._append(samples.rows(rows))
         if len(self._samples.times) >= PIECE:
             self._work(final=False)
 
@@ -136,7 +131,7 @@ class KinkFinder:
         self._work(final=True)
         self._samples = self._samples.rows(slice(0, 0))
 
-    def _append(self, part: Samples) -> None:
+    def _append(self, part: ArmSamples) -> None:
         held = self._samples
         if len(held.times) and not 0.0 < part.times[0] - held.times[-1] <= self._longest:
             if held.times[-1] < part.times[0] < held.times[-1] + LONGEST_PAUSE:
@@ -146,7 +141,7 @@ class KinkFinder:
             self.finish()
             self._from = -np.inf
             held = self._samples
-        self._samples = part if not len(held.times) else held.followed_by(part)
+        self._samples = part if not len(held.times) else joined([held, part])
 
     def _work(self, *, final: bool) -> None:
         times, positions = self._samples.times, self._samples.positions
@@ -157,10 +152,10 @@ class KinkFinder:
         if self._momentum is not None:
             self._samples = self._momentum.know(self._samples)
         self.smallest = np.fmin(self.smallest, smallest_jump(noise, self._period))
-        candidates = find_candidates(times, positions, self._period, noise, self._samples.time_std)
+        maxima, strengths = find_candidates(times, positions, self._period, noise, self._samples.time_std)
         begin = max(self._from, float(times[0]))
-        due = (candidates.times >= begin) & (candidates.times < until)
-        instants = candidates.times[due][np.argsort(-candidates.strengths[due])].tolist()
+        due = (maxima >= begin) & (maxima < until)
+        instants = maxima[due][np.argsort(-strengths[due])].tolist()
         gaps = [middle for middle in self._moving_gaps() if begin <= middle < until]
         if gaps:
             instants = [*gaps, *(instant for instant in instants if not self._gap_at(instant, self._period))]
@@ -282,8 +277,8 @@ class KinkFinder:
         while place > 0:
             span = (begins[place - 1], known[place - 1] - TOUCHES[0] * period, end)
             first, last, after = np.searchsorted(times, span).tolist()
-            torques = self._momentum is not None and self._momentum.explains(self._samples.rows(slice(first, after)))
-            if not torques or last - first < LEAST_AFTER:
+            torques = self._momentum and self._momentum.explaining(self._samples.rows(slice(first, after)))
+            if torques is None or last - first < LEAST_AFTER:
                 break
             place -= 1
         return known[place:], begins[place]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import TOUCHES, Branches, BranchModel
-from impact_aware.estimation.priors import RINGING_BAND
 from impact_aware.estimation.sample_noise import Noise
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.candidate import JUMP_ODDS, SECOND_JUMP_ODDS, Candidate
-from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
+from impact_aware.recordings.momentum_evidence import MomentumEvidence
 
 LEAST_BEFORE, LEAST_AFTER, LEAST_BETWEEN = 5, 4, 2
 """Smallest numbers of samples before and after the instant, and between it and an earlier jump in the window."""
@@ -32,24 +33,17 @@ class KinkTrial:
         by_joints: Candidate with the evidence of the joints alone.
         model: Model of that evidence.
         search: First and last time at which the jump was searched, s.
-        near: Samples of the window.
-        noise: (n,) Standard deviation of the positions, rad.
-        response: `impulse_response` of `BranchModel`.
         earlier: Earlier jumps within the window, s.
-        scales: (k,) Factors of the noise's variance in each sample.
+        explained: Evidence of the momentum about it, and its model.
         without: Makes the test without the sample of a time, s; None where no sample may be left out.
     """
 
     by_joints: Candidate
     model: BranchModel
     search: tuple[float, float]
-    near: Samples
-    noise: Array
-    response: Array | None
     earlier: list[float]
-    scales: Array
+    explained: Callable[[MomentumEvidence], tuple[Branches, BranchModel]]
     without: Callable[[float], KinkTrial | None] | None = None
-    _by_momentum: tuple[Branches, BranchModel] | None = None
     _others: KinkTrial | None = None
 
     def candidate(self, threshold: float, momentum: MomentumEvidence | None, *, refine: bool = False) -> Candidate:
@@ -63,7 +57,7 @@ class KinkTrial:
         found, model = replace(self.by_joints, threshold=threshold), self.model
         # Without torques the momentum separates weak jumps from the oscillation after an earlier jump only.
         if momentum is not None and (threshold == SECOND_JUMP_ODDS or (momentum.has_torques and found.gain > 0.0)):
-            explained, freed = self._explained(momentum)
+            explained, freed = self.explained(momentum)
             found = replace(found, explained=explained, driven=bool(freed.pushes.any()))
             model = model if found.strongest is found.branches else freed
         if self.without is not None and (wrong := found.wrong_sample) is not None:
@@ -82,17 +76,9 @@ class KinkTrial:
             replace(found, branches=refined) if found.strongest is found.branches else replace(found, explained=refined)
         )
 
-    def _explained(self, momentum: MomentumEvidence) -> tuple[Branches, BranchModel]:
-        if self._by_momentum is None:
-            low, high = self.search
-            search = (low, high, min(max(self.by_joints.branches.time, low), high))
-            given = (self.near, self.noise, self.response, RINGING_BAND, search, self.earlier, self.scales)
-            self._by_momentum = momentum.judge(*given)
-        return self._by_momentum
-
 
 def try_instant(
-    near: Samples,
+    near: ArmSamples,
     noise: Noise,
     instant: float,
     response: Callable[[Array], Array | None],
@@ -135,9 +121,14 @@ def try_instant(
 
     speed = np.stack((mean_speed(first, before - 1), mean_speed(before, len(stamps) - 1)))
     white, jumps = noise.at(mean_speed(0, -1)), response(places[before])
-    scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
-    model = BranchModel(stamps, places, white, jumps, None, RINGING_BAND, earlier, scales)
+    std = np.zeros_like(stamps) if near.time_std is None else near.time_std
+    scales = 1.0 + (np.abs(speed) / white).max() ** 2 * std**2
+    model = BranchModel(stamps, places, white, jumps, None, earlier, scales)
     branches = model.judge(low, high, min(max(instant, low), high))
+
+    @cache
+    def explained(momentum: MomentumEvidence) -> tuple[Branches, BranchModel]:
+        return momentum.judge(near, white, jumps, (low, high, min(max(branches.time, low), high)), earlier, scales)
 
     def without(wrong: float) -> KinkTrial | None:
         others = near.rows(np.abs(stamps - wrong) > 1e-7)
@@ -145,5 +136,4 @@ def try_instant(
 
     length = 0.0 if gap is None else gap[1] - gap[0]
     found = Candidate(instant, branches, speed, max(period, length), JUMP_ODDS, gap=length)
-    searched = low, high
-    return KinkTrial(found, model, searched, near, white, jumps, earlier, scales, None if trusted else without)
+    return KinkTrial(found, model, (low, high), earlier, explained, None if trusted else without)

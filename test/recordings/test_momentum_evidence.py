@@ -10,7 +10,7 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import Branches
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.kink_finder import KinkFinder
-from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
+from impact_aware.recordings.momentum_evidence import MomentumEvidence
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import load_profile
 
@@ -121,7 +121,7 @@ def test_torques_that_say_something_else_do_no_harm(robot: RobotModel, fault: st
 def test_zeros_are_no_torques(robot: RobotModel) -> None:
     times, positions, efforts = recorded(robot, 0.3)
     evidence = MomentumEvidence(robot)
-    evidence.know(Samples(times, positions, efforts, np.zeros_like(times)))
+    evidence.know(ArmSamples(times, positions, None, efforts))
     assert evidence.has_torques
-    evidence.know(Samples(times, positions, np.zeros_like(efforts), np.zeros_like(times)))
+    evidence.know(ArmSamples(times, positions, None, np.zeros_like(efforts)))
     assert not evidence.has_torques
