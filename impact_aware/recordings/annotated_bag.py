@@ -95,7 +95,8 @@ def write_annotated(source: Path, analysis: Analysis, target: Path) -> Path:
                     copy = McapCopy(stream, name, recording.type_hashes)
                     copy.add_all(_merged(recording, arms, prefixes, links))
                     added = {f"{prefix}*" for prefix in prefixes.values()} | ({TF} if links else set())
-                    copy.finish(_remarks(source, recording, added))
+                    damage = {} if recording.damage is None else {"damage": recording.damage}
+                    copy.finish({"source": source.name, "added": ", ".join(sorted(added)), **damage})
                 (part / "metadata.yaml").write_text(yaml.safe_dump(copy.index(), sort_keys=False))
                 os.replace(part, target)
             except OSError as error:
@@ -121,11 +122,6 @@ def _links(topics: set[str], arms: Sequence[ArmAnalysis]) -> dict[str, LinkTrans
     if len(arms) != 1 or arms[0].model is None or any(topic.endswith(("/tf", "/tf_static")) for topic in topics):
         return {}
     return {arms[0].topic: LinkTransforms(arms[0].model)}
-
-
-def _remarks(source: Path, recording: Bag, added: set[str]) -> dict[str, str]:
-    remarks = {"source": source.name, "added": ", ".join(sorted(added))}
-    return remarks if recording.damage is None else {**remarks, "damage": recording.damage}
 
 
 def _merged(

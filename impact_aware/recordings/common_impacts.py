@@ -86,7 +86,7 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
         if [arm.name for arm in task.arms] != names:
             shown = ", ".join(names) or "one without a name"
             raise InvalidInputError("task", given, f"a task for the arms of the recording, {shown}")
-        return RecordedTask(_with_recorded_bases(_with_palms(task, given), fields[0][1]), tuple(fields)), ""
+        return _at_recorded_bases(_with_palms(task, given), fields), ""
     name = fields[0][1].task
     if alone and (name not in task_names() or any(field.task != name for _, field in fields)):
         return None, ""
@@ -95,7 +95,10 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
     if name not in task_names():
         known = ", ".join(task_names())
         return None, f"its task {name} is none of {known}: its arms are predicted one by one; --task takes its file"
-    return _usable_task(load_task(name), fields)
+    task = load_task(name)
+    # One arm with a tip has no common impact.
+    usable = len(task.arms) > 1 or any(task.arms[0].pad_half_sizes)
+    return (_at_recorded_bases(task, fields) if usable else None), ""
 
 
 def task_of_table(given: str, robot: RobotModel | None) -> RecordedTask:
@@ -140,22 +143,11 @@ def _fields(bag: Bag) -> Iterator[tuple[float, ReferenceField]]:
         yield stamp_seconds(message), field_from_message(message)
 
 
-def _usable_task(task: Task, fields: Sequence[tuple[float, ReferenceField]]) -> tuple[RecordedTask | None, str]:
-    """The recorded task with its fields, and a note; None for one arm with a tip, which has no common impact."""
-    if len(task.arms) == 1 and not any(task.arms[0].pad_half_sizes):
-        return None, ""
-    return RecordedTask(_with_recorded_bases(task, fields[0][1]), tuple(fields)), ""
-
-
-def _with_recorded_bases(task: Task, field: ReferenceField) -> Task:
-    """The task with its bases where the recorded field has them."""
-    arms = []
-    for arm, reference in zip(task.arms, field.arms, strict=True):
-        base = base_of(reference)
-        if base is not None:
-            arm = placed_on(arm, base)
-        arms.append(arm)
-    return replace(task, arms=tuple(arms))
+def _at_recorded_bases(task: Task, fields: Sequence[tuple[float, ReferenceField]]) -> RecordedTask:
+    """The task with its fields, and with its bases where the first of them has them."""
+    bases = map(base_of, fields[0][1].arms)
+    arms = [arm if base is None else placed_on(arm, base) for arm, base in zip(task.arms, bases, strict=True)]
+    return RecordedTask(replace(task, arms=tuple(arms)), tuple(fields))
 
 
 def note_shared_objects(arms: Sequence[ArmAnalysis]) -> list[ArmAnalysis]:
@@ -192,7 +184,9 @@ def with_common_impacts(
         for k in own[1:]:
             near = min(arms[k].impacts, key=lambda impact: abs(impact.time - first.time), default=None)
             group += [near] if near is not None and abs(near.time - first.time) <= COMMON_WINDOW else []
-        if len(group) < len(own) or any(impact.cause != "contact" or not _usable(impact) for impact in group):
+        states = [state for impact in group for state in (impact.position, impact.velocity_before)]
+        known = all(np.isfinite(state).all() for state in states)
+        if len(group) < len(own) or any(impact.cause != "contact" for impact in group) or not known:
             continue
         for k, impact in zip(own, _together(group, [arms[k] for k in own], recorded, options), strict=True):
             impacts = tuple(impact if other.index == impact.index else other for other in found[k].impacts)
@@ -202,10 +196,6 @@ def with_common_impacts(
 
 def _name(arm: ArmAnalysis) -> str:
     return arm.arm.rpartition("/")[2]
-
-
-def _usable(impact: AnalyzedImpact) -> bool:
-    return bool(np.isfinite(impact.position).all() and np.isfinite(impact.velocity_before).all())
 
 
 def _together(

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import contact_point
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, ContactPointProblem, JointJump
+from impact_aware.estimation.contact_point import CHANCE, AssumedPoint, ContactPointProblem, JointJump
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
@@ -23,16 +23,11 @@ STEEPEST = float(np.radians(60.0))
 
 
 @dataclass(frozen=True, eq=False)
-class ContactCheck:
+class ContactCheck(AssumedPoint):
     """Comparison of the jump with the assumed contact.
 
-    Attributes:
-        verdict: `agrees`, `another_point` or `cannot_tell`.
+    Attributes, beside those of its point:
         assumed: (3,) Contact point of the prediction, from the frame's origin, in its axes, m.
-        distance: From there to the fitted point, or to the impulse's line where only that is observable, m.
-        distance_error: Its standard error, m.
-        unexplained: Share of the jump that no impulse at the assumed point explains.
-        fit: The point that explains it best.
         lean: Angle between the normal of the prediction and the impulse, rad; of an impulse at the assumed point, or at
             another that fits far better.
         lean_error: Its standard error, rad.
@@ -40,12 +35,7 @@ class ContactCheck:
         normal_given: Whether the normal came from elsewhere than the jump.
     """
 
-    verdict: str
     assumed: Array
-    distance: float
-    distance_error: float
-    unexplained: float
-    fit: ContactPointFit
     lean: float
     lean_error: float
     cone: float
@@ -129,12 +119,8 @@ def check_contact(
     impulse, covariance = problem.impulse_at(place)
     lean, lean_error = _lean(impulse, held.excess * covariance, contact.normal)
     return ContactCheck(
-        held.verdict,
-        assumed,
-        held.distance,
-        held.distance_error,
-        held.unexplained,
-        held.fit,
+        **vars(held),
+        assumed=assumed,
         lean=lean,
         lean_error=lean_error,
         cone=float(np.arctan(contact.friction)),

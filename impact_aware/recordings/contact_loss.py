@@ -60,7 +60,9 @@ def without_renewals(
     for impact in impacts:
         second = impact.cause == SECOND_CONTACT and watch is not None
         share = watch.closing_share(_event(impact)) if watch is not None and second else np.nan
-        if share < RENEWED_SHARE and not _as_strong(impact, hits[-1]):
+        own, first = impact.jump_size, hits[-1].jump_size if hits else None
+        as_strong = own is not None and first is not None and own[0] >= AS_STRONG * first[0]
+        if share < RENEWED_SHARE and not as_strong:
             before = f"{1e3 * (impact.time - hits[-1].time):.0f} ms before"
             renewals.append(
                 OtherEvent(
@@ -72,12 +74,6 @@ def without_renewals(
         hits.append(replace(impact, index=len(hits) + 1))
         watch = None if robot is None or impact.normal_source == "jump" else _watch(impact, robot)
     return hits, renewals
-
-
-def _as_strong(impact: AnalyzedImpact, hit: AnalyzedImpact) -> bool:
-    """Whether an impact is known to jump like the hit before it."""
-    own, other = impact.jump_size, hit.jump_size
-    return own is not None and other is not None and own[0] >= AS_STRONG * other[0]
 
 
 def contact_loss(

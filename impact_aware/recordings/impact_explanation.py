@@ -259,7 +259,9 @@ def _contact(
 ) -> Contact:
     """Contact from options, surface file and recorded prediction, in this order; its normal is set later."""
     known = _known_contacts(around, recorded)
-    frame = options.contact_frame or (_known_frame(robot, recorded) or robot.tool_frame)
+    live = None if recorded is None else recorded.contacts[0].frame
+    known_frame = live if live is not None and robot.model.existFrame(live) else robot.tool_frame
+    frame = options.contact_frame or known_frame
     own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
     return Contact(
         frame=frame,
@@ -346,12 +348,6 @@ def _expected(
 def _in_order(values: Array, recorded: Impact, joint_names: Sequence[str]) -> Array:
     """Values (n,) of a recorded prediction in the order of the analysis."""
     return values[[recorded.joint_names.index(name) for name in joint_names]]
-
-
-def _known_frame(robot: RobotModel, recorded: Impact | None) -> str | None:
-    if recorded is None or not robot.model.existFrame(recorded.contacts[0].frame):
-        return None
-    return recorded.contacts[0].frame
 
 
 def _first(*values: float | None) -> float:

@@ -118,7 +118,8 @@ class InputStage:
         foreign, wrong, self._known = foreign_rows(samples.times, samples.positions, self._known)
         if foreign.any():
             faults.foreign += int(np.count_nonzero(foreign & fresh))
-            faults.constant &= all(_is_one_of(row, self._known) for row in samples.positions[foreign & fresh][:20])
+            rows = samples.positions[foreign & fresh][:20]
+            faults.constant &= all(any(np.array_equal(row, known) for known in self._known) for row in rows)
         faults.wrong += int(np.count_nonzero(wrong & fresh))
         samples, fresh = _kept(samples, fresh, ~(foreign | wrong))
         if not fresh.any():
@@ -285,10 +286,6 @@ def _turns(intervals: Array, steps: Array) -> Array:
     turns = np.rint(steps / (2.0 * np.pi)) * (np.abs(intervals) <= TURN_PERIOD)[:, None]
     turns[np.abs(steps - 2.0 * np.pi * turns) > TURN_SLACK] = 0.0
     return turns
-
-
-def _is_one_of(row: Array, constants: Sequence[Array]) -> bool:
-    return any(np.array_equal(row, constant) for constant in constants)
 
 
 def _kept(

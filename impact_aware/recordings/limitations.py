@@ -104,13 +104,12 @@ def _assumed(arm: ArmAnalysis, entry: Callable[[str, str], Limitation]) -> Itera
         yield entry("whether what was hit gave way", "no --object-mass: a fixed surface was assumed")
 
 
-def _window(impact: AnalyzedImpact) -> float:
+def _is_short(impact: AnalyzedImpact) -> bool:
+    """Whether the window after an impact is short for the method of its estimate."""
     estimate = impact.estimate
-    return math.inf if estimate is None else estimate.window[1] - impact.time
-
-
-def _is_of_both_sides(impact: AnalyzedImpact) -> bool:
-    return impact.estimate is not None and impact.estimate.method == BOTH_SIDES
+    if estimate is None:
+        return False
+    return estimate.window[1] - impact.time < (OF_BOTH_SIDES if estimate.method == BOTH_SIDES else SHORT)
 
 
 def _untold(impact: AnalyzedImpact, *, one_point: bool) -> bool:
@@ -128,7 +127,7 @@ _PER_IMPACT = (
         "the velocity after as well as elsewhere",
         f"less than {1e3 * SHORT:.0f} ms, {1e3 * OF_BOTH_SIDES:.0f} ms for {BOTH_SIDES}, follow until the recording "
         "ends or something else happens",
-        lambda impact: _window(impact) < (OF_BOTH_SIDES if _is_of_both_sides(impact) else SHORT),
+        _is_short,
     ),
     (
         "the velocity after for sure",

@@ -98,12 +98,12 @@ class MomentumEvidence:
         if self._noise is None or efforts is None:
             model = BranchModel(times, whole, spread, known, None, earlier, scales)
         else:
-            motion = explain_motion(self._robot, times, samples.positions, efforts, self._noise)
+            left, driven = explain_motion(self._robot, times, samples.positions, efforts, self._noise)
             bare = BranchModel(times, whole, spread, None, None, earlier, scales)
-            freed = BranchModel(times, motion.values, spread, None, motion.pushes, earlier, scales)
+            freed = BranchModel(times, left, spread, None, driven, earlier, scales)
             # Torques whose noise exceeds the oscillation of a link are left out.
             helps = freed.likeliest(search[2]) > bare.likeliest(search[2])
-            values, pushes = np.where(helps, motion.values, whole), np.where(helps, motion.pushes, 0.0)
+            values, pushes = np.where(helps, left, whole), np.where(helps, driven, 0.0)
             model = BranchModel(times, values, spread, known, pushes, earlier, scales)
         samples_left, unknown = model.powers.shape
         more = (samples_left - unknown) * float(np.log(spread / noise).sum())

@@ -23,10 +23,6 @@ from impact_aware.recordings.verdict import ESTIMATE, PLANT, Reference, Verdict,
 from impact_aware.records import ContactImpulse, Impact, ImpactEvent, VelocityEstimate
 from impact_aware.robot import RobotModel
 
-NORMAL_SOURCES = ("option", "config", "tf", "prediction", "task", "jump")
-"""Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, a task, or
-the jump itself."""
-
 CAUSES = (CONTACT, SECOND_CONTACT, CONTACT_LOST, CONTACT_RENEWED, "command_step", "motion_start", "touch", "ringing")
 """What a find may be: contact made; made again soon after another; lost; renewed at hardly any speed; a step of the
 commanded acceleration; the start or end of a motion; a push on an arm at rest, where nothing jumps; the oscillation
@@ -99,7 +95,8 @@ class AnalyzedImpact:
             which is for this arm alone; else None.
         prediction_std: (n,) First-order spread of the predicted velocity after from the error of `velocity_before`,
             rad/s, or None.
-        normal_source: One of `NORMAL_SOURCES`, or empty without a normal.
+        normal_source: `option`, `config` (a surface file), `tf`, `prediction` (recorded), `task`, `jump` (this one), or
+            empty without a normal.
         expected: Whether it was the impact that `predicted_jumps` of the recording announced; None without such
             messages.
         label: From the label file, or None.
@@ -213,7 +210,8 @@ class AnalyzedImpact:
         if self.estimate is None:
             return None
         jump = self.estimate.velocity_after - self.estimate.velocity_before
-        return float(np.linalg.norm(jump)), _norm_error(jump, self.estimate.jump_error)
+        length, errors = float(np.linalg.norm(jump)), self.estimate.jump_error
+        return length, float(np.linalg.norm(errors if length == 0.0 else jump / length * errors))
 
     def contact_velocity(self, velocity: Array | None) -> Array | None:
         """Velocity (3,) of the robot's contact point at joint velocities (n,), m/s; None without both."""
@@ -239,12 +237,6 @@ class AnalyzedImpact:
         space, contact = self.prediction.space, self.prediction.contact
         slopes = np.array([jump_impulse(space, contact, unit) for unit in np.eye(len(self.joint_names))])
         return np.asarray(np.sqrt(self.estimate.jump_error**2 @ slopes**2))
-
-
-def _norm_error(vector: Array, errors: Array) -> float:
-    """Standard error of a vector's norm by those of its entries."""
-    length = float(np.linalg.norm(vector))
-    return float(np.linalg.norm(errors if length == 0.0 else vector / length * errors))
 
 
 @dataclass(frozen=True, eq=False)

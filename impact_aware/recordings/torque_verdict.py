@@ -68,7 +68,8 @@ def ask_torques(torques: UnexplainedJumps, found: Sequence[Candidate]) -> list[C
         shown = [i for i, (candidate, _) in enumerate(asked) if candidate.is_jump and _is_of(candidate, seen)]
         own = min(shown, key=lambda i: abs(asked[i][0].strongest.time - seen.time), default=place)
         candidate = asked[own][0]
-        if not candidate.is_jump or _disagrees(candidate, seen):
+        apart = abs(candidate.strongest.time - seen.time)
+        if not candidate.is_jump or apart > APART * float(np.linalg.norm((candidate.time_std, seen.time_std, SOFT))):
             asked[own] = (replace(candidate, unexplained=seen, refuted=False), seen)
     return [*others, *(candidate for candidate, _ in asked)]
 
@@ -76,9 +77,3 @@ def ask_torques(torques: UnexplainedJumps, found: Sequence[Candidate]) -> list[C
 def _is_of(candidate: Candidate, seen: UnexplainedJump) -> bool:
     """Whether a jump of the joints is that which torques do not explain."""
     return -EARLIER < candidate.strongest.time - seen.time < LATER
-
-
-def _disagrees(candidate: Candidate, seen: UnexplainedJump) -> bool:
-    """Whether both differ significantly in time."""
-    error = np.linalg.norm((candidate.time_std, seen.time_std, SOFT))
-    return abs(candidate.strongest.time - seen.time) > APART * float(error)

@@ -67,10 +67,10 @@ OBJECT_HIT = ObjectHit(
 )
 CONTACT_CHECK = ContactCheck(
     "another_point",
-    np.array([0.0, 0.0, 0.1]),
     0.083,
     0.012,
     0.34,
+    3.5,
     ContactPointFit(
         "flange",
         np.array([0.02, -0.03, 0.17]),
@@ -84,6 +84,7 @@ CONTACT_CHECK = ContactCheck(
         3.5,
         2,
     ),
+    assumed=np.array([0.0, 0.0, 0.1]),
     lean=0.21,
     lean_error=0.03,
     cone=0.29,
