@@ -173,7 +173,8 @@ def fit_contact_surface(
         bound = friction
         if bound is None:
             # A friction that is fitted goes along with hits that show less than it.
-            bound = 2.0 * problem.parts(*_best(problem.solved(centre, axis)))[1]
+            fit, around = problem.solved(centre, axis)[0]
+            bound = 2.0 * problem.parts(fit.x, around)[1]
         for hit in held:
             hit.doubt_law(free.point if place is None else place, share * bound)
     fits = problem.solved(centre, axis)
@@ -346,9 +347,3 @@ class _Problem:
             chi_square=chi_square,
             rivals=rivals,
         )
-
-
-def _best(fits: list[tuple[OptimizeResult, Array]]) -> tuple[Array, Array]:
-    """Unknowns of the first of the solutions, and its first normal."""
-    fit, around = fits[0]
-    return fit.x, around

@@ -13,8 +13,6 @@ acceleration. A component is divided by its diagonal element of M_0, so that it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pinocchio as pin
 from scipy.interpolate import CubicSpline
@@ -23,22 +21,18 @@ from impact_aware.arrays import Array
 from impact_aware.robot import RobotModel
 
 
-@dataclass(frozen=True, eq=False)
-class ExplainedMotion:
-    """k samples of n components.
-
-    Attributes:
-        values: (k, n) What torques leave of the positions, rad.
-        pushes: (n,) Density of the white acceleration by the noise of the torques, rad^2/s^3.
-    """
-
-    values: Array
-    pushes: Array
+def driven_motion(robot: RobotModel, times: Array, positions: Array, efforts: Array) -> tuple[Array, Array]:
+    """Accelerations, rad/s^2, and motion, rad, (k, n) that torques give the links; arguments of `explain_motion`."""
+    model, data = robot.variant("M")
+    velocities = CubicSpline(times, positions)(times, 1)
+    rows = zip(positions, velocities, efforts, strict=True)
+    driven = np.array([pin.aba(model, data, q, dq, effort).copy() for q, dq, effort in rows])
+    return driven, CubicSpline(times, driven).antiderivative(2)(times)
 
 
 def explain_motion(
     robot: RobotModel, times: Array, positions: Array, efforts: Array, effort_noise: Array
-) -> ExplainedMotion:
+) -> tuple[Array, Array]:
     """Take what measured torques do to the links off their positions.
 
     Args:
@@ -47,22 +41,15 @@ def explain_motion(
         positions: (k, n) rad.
         efforts: (k, n) Torques behind the gears, N m.
         effort_noise: (n,) Standard deviation of their white noise, N m.
+
+    Returns:
+        Components (k, n), rad, and the density (n,) of their white acceleration by the noise of the torques, rad^2/s^3.
     """
-    model, data = robot.variant("M")
-    velocities = CubicSpline(times, positions)(times, 1)
-    driven = np.array(
-        [
-            pin.aba(model, data, q, dq, effort).copy()
-            for q, dq, effort in zip(positions, velocities, efforts, strict=True)
-        ]
-    )
-    moved = CubicSpline(times, driven).antiderivative(2)(times)
+    _, moved = driven_motion(robot, times, positions, efforts)
     period = float(times[-1] - times[0]) / (len(times) - 1)
     scale = np.diag(robot.mass_matrix(positions[len(positions) // 2], "M"))
-    return ExplainedMotion(
-        values=(positions - positions[0] - moved) @ momentum_mixing(robot, positions).T,
-        pushes=period * (effort_noise / scale) ** 2,
-    )
+    values = (positions - positions[0] - moved) @ momentum_mixing(robot, positions).T
+    return values, period * (effort_noise / scale) ** 2
 
 
 def momentum_mixing(robot: RobotModel, positions: Array) -> Array:

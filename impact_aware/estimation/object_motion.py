@@ -146,7 +146,7 @@ def object_motion(
     window, samples = float(chosen.times[-1] - chosen.onset), int(np.count_nonzero(chosen.times > chosen.onset))
     slid = _slid(track, since, chosen, error[12], end, float(np.hypot(SAME_CLOCK, time_error)))
     if slid is not None and not _bends(chosen, error):
-        velocity_after, velocity_after_error = slid.velocity, slid.velocity_error
+        velocity_after, velocity_after_error = slid.velocity, slid.error
         window, samples = slid.window, slid.samples
     return ObjectMotion(
         onset=impact_time + chosen.onset,

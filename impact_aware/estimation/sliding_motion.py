@@ -7,8 +7,6 @@ something still pushes: then less of it is looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import OptimizeResult, least_squares
 from scipy.stats import chi2
@@ -40,23 +38,6 @@ _BESIDE = 0.001
 """Beside the onset, which is not known to less, s."""
 
 
-@dataclass(frozen=True, eq=False)
-class SlidingMotion:
-    """An object that slides.
-
-    Attributes:
-        velocity: (3,) When the contact was over, m/s.
-        velocity_error: (3,) Its standard error, m/s, with how much hangs on the length of the track.
-        window: Length of the track after the hit, s.
-        samples: After the hit.
-    """
-
-    velocity: Array
-    velocity_error: Array
-    window: float
-    samples: int
-
-
 def sliding_motion(
     times: Array,
     positions: Array,
@@ -80,10 +61,10 @@ def sliding_motion(
     """
     if np.linalg.norm(velocity) < SLOWEST:
         return None
-    fits: list[_Slide] = []
+    fits: list[SlidingMotion] = []
     for length in AFTER:
         near = times <= min(length, end)
-        fit = _Slide(times[near], positions[near], noise, onset, velocity, settled)
+        fit = SlidingMotion(times[near], positions[near], noise, onset, velocity, settled)
         if fit.samples < _FEWEST:
             break
         fits.append(fit)
@@ -91,15 +72,16 @@ def sliding_motion(
     if place is None:
         return None
     chosen, shorter = fits[place], fits[min(place + 1, len(fits) - 1)]
-    error = np.hypot(np.hypot(chosen.error, ROCKING), shorter.velocity - chosen.velocity)
-    return SlidingMotion(chosen.velocity, error, chosen.window, chosen.samples)
+    # How much hangs on the length of the track counts, too.
+    chosen.error = np.hypot(np.hypot(chosen.error, ROCKING), shorter.velocity - chosen.velocity)
+    return chosen
 
 
-class _Slide:
-    """One fit.
+class SlidingMotion:
+    """One fit of an object that slides.
 
     Attributes:
-        velocity: (3,) After the hit, m/s.
+        velocity: (3,) When the contact was over, m/s.
         error: (3,) Its standard error, m/s.
         window: Length of the track after the hit, s.
         samples: After the hit.
@@ -115,6 +97,7 @@ class _Slide:
         velocity: Array,
         settled: float,
     ) -> None:
+        """Fit the track up to its end; with fewer samples than four only their number is known."""
         self._times, self._positions, self._noise, self._onset = times, positions, noise, onset
         # While the contact pushes, the object is on neither branch.
         before, after = times < onset[0] - _BESIDE, times > onset[0] + settled + _BESIDE
@@ -126,7 +109,7 @@ class _Slide:
         scale = [0.1] * 9 + [1.0, 0.002]
         found: OptimizeResult = least_squares(self._residuals, start, x_scale=scale, max_nfev=40)
         self.velocity: Array = found.x[6:9]
-        self.error = np.sqrt(np.diag(np.linalg.pinv(found.jac.T @ found.jac))[6:9])
+        self.error: Array = np.sqrt(np.diag(np.linalg.pinv(found.jac.T @ found.jac))[6:9])
         left = self._left(found.x)[after]
         slides = float(np.sum(left**2)) < float(chi2.isf(CHANCE, left.size))
         self.only_slides = slides and float(found.x[9]) > LEAST_BRAKING

@@ -95,15 +95,11 @@ class TrialPredictions:
             velocity = self._velocities[index]
             # Small against any impact's speed, large against rounding.
             step = 1e-5 * max(float(np.linalg.norm(velocity)), 1e-6)
-            slopes = np.empty((3, 3))
-            for axis in range(3):
-                ahead, behind = velocity.copy(), velocity.copy()
-                ahead[axis] += step
-                behind[axis] -= step
-                slopes[:, axis] = (
-                    self._impulse(index, delassus[index], ahead, friction, restitution)
-                    - self._impulse(index, delassus[index], behind, friction, restitution)
-                ) / (2.0 * step)
+            ends = [
+                [self._impulse(index, delassus[index], velocity + away, friction, restitution) for away in sides]
+                for sides in (step * np.eye(3), -step * np.eye(3))
+            ]
+            slopes = (np.array(ends[0]) - np.array(ends[1])).T / (2.0 * step)
             answers = np.vstack((responses[index], self._gain_answers[index]))[: self._errors.shape[1]]
             derivative = answers @ slopes @ self._jacobians[index]
             derivative[: self._before.shape[1]] += np.eye(self._before.shape[1])

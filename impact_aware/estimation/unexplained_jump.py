@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from scipy.interpolate import CubicSpline
 
 from impact_aware.arrays import Array
+from impact_aware.estimation.explained_motion import driven_motion
 from impact_aware.estimation.marginals import Whitened, log_mean, whiten
 from impact_aware.estimation.motion_parts import ramp, shaken
 from impact_aware.estimation.priors import CONTACT_TIME_SCALE, CONTACT_TIMES, JUMPS, STEPS
@@ -110,11 +110,7 @@ class UnexplainedJumps:
             noise: Of the positions.
             time_std: (k,) Standard errors of the stamps beyond what all share, s; 0 when None.
         """
-        model, data = robot.variant("M")
-        velocities = CubicSpline(times, positions)(times, 1)
-        rows = zip(positions, velocities, efforts, strict=True)
-        driven = np.array([pin.aba(model, data, q, dq, effort).copy() for q, dq, effort in rows])
-        self._moved = CubicSpline(times, driven).antiderivative(2)(times)
+        driven, self._moved = driven_motion(robot, times, positions, efforts)
         self._unseen = _unseen(times, driven)
         self._times, self._positions, self._efforts, self._noise = times, positions, efforts, noise
         self._time_std = np.zeros_like(times) if time_std is None else time_std

@@ -34,13 +34,13 @@ def curvature(values: Array) -> Array:
 
 def test_torques_explain_a_motion_whose_joints_ring(robot: RobotModel) -> None:
     q = motion(robot)[0]
-    left = explain_motion(robot, TIMES, q, torques(robot), QUIET).values
+    left = explain_motion(robot, TIMES, q, torques(robot), QUIET)[0]
     raw = curvature(q @ momentum_mixing(robot, q).T)
     # Splines through five samples a period know the acceleration to some percent.
     assert np.abs(raw).max(axis=0).min() > 10.0
     assert (np.abs(curvature(left))[3:-3].max(axis=0) < 0.06 * np.abs(raw).max(axis=0)).all()
     # The motors' inertia is none of the links'.
-    motors = explain_motion(robot, TIMES, q, torques(robot, "M+B_theta"), QUIET).values
+    motors = explain_motion(robot, TIMES, q, torques(robot, "M+B_theta"), QUIET)[0]
     assert np.abs(curvature(motors)).max() > 0.2 * np.abs(raw).max()
 
 
@@ -50,10 +50,10 @@ def test_what_speed_does_is_explained(robot: RobotModel) -> None:
     q = robot.home + dq * (TIMES - TIMES[0])[:, None]
     model, data = robot.variant("M")
     needed = np.array([pin.rnea(model, data, row, dq, np.zeros(7)).copy() for row in q])
-    left = curvature(explain_motion(robot, TIMES, q, needed, QUIET).values)
+    left = curvature(explain_motion(robot, TIMES, q, needed, QUIET)[0])
     weight = np.array([robot.gravity(row) for row in q])
     assert np.abs(left).max() < 1e-3
-    assert np.abs(curvature(explain_motion(robot, TIMES, q, weight, QUIET).values)).max() > 3.0
+    assert np.abs(curvature(explain_motion(robot, TIMES, q, weight, QUIET)[0])).max() > 3.0
 
 
 def test_a_contact_force_is_left_as_what_it_does_to_each_component(robot: RobotModel) -> None:
@@ -63,8 +63,8 @@ def test_a_contact_force_is_left_as_what_it_does_to_each_component(robot: RobotM
     model, data = robot.variant("M")
     wrench = np.array([robot.frame_jacobian(row).T @ WRENCH for row in q]) * pushed[:, None]
     measured = np.array([pin.rnea(model, data, *row).copy() for row in zip(q, dq, ddq, strict=True)]) - wrench
-    bent = curvature(explain_motion(robot, TIMES, q, measured, QUIET).values)
-    bent -= curvature(explain_motion(robot, TIMES, q, torques(robot), QUIET).values)
+    bent = curvature(explain_motion(robot, TIMES, q, measured, QUIET)[0])
+    bent -= curvature(explain_motion(robot, TIMES, q, torques(robot), QUIET)[0])
     inertia = np.diag(robot.mass_matrix(q[10], "M"))
     late = TIMES[1:-1] > BEGIN + 0.012
     early = TIMES[1:-1] < BEGIN - 0.018
@@ -80,8 +80,8 @@ def test_gravity_that_is_left_out_of_the_torques_bends_nothing_quickly(robot: Ro
     q = motion(robot)[0]
     weight = np.array([robot.gravity(row) for row in q])
     assert np.abs(weight).max() > 10.0
-    with_it = curvature(explain_motion(robot, TIMES, q, torques(robot), QUIET).values)
-    without = curvature(explain_motion(robot, TIMES, q, torques(robot) - weight, QUIET).values)
+    with_it = curvature(explain_motion(robot, TIMES, q, torques(robot), QUIET)[0])
+    without = curvature(explain_motion(robot, TIMES, q, torques(robot) - weight, QUIET)[0])
     slow = without - with_it
     steps = np.abs(np.diff(slow, axis=0)).max(axis=0)
     assert np.abs(slow).max() > 10.0 and (steps < 0.12 * np.abs(slow).max(axis=0) + 0.3).all()
@@ -90,7 +90,7 @@ def test_gravity_that_is_left_out_of_the_torques_bends_nothing_quickly(robot: Ro
 def test_the_noise_of_a_torque_pushes_its_own_component(robot: RobotModel) -> None:
     q = motion(robot)[0]
     noise = np.array([0.3, 0.2, 0.1, 0.4, 0.05, 0.15, 0.25])
-    pushes = explain_motion(robot, TIMES, q, torques(robot), noise).pushes
+    pushes = explain_motion(robot, TIMES, q, torques(robot), noise)[1]
     inertia = np.diag(robot.mass_matrix(q[10], "M"))
     np.testing.assert_allclose(pushes, 5e-3 * (noise / inertia) ** 2, rtol=1e-9)
     # A velocity of that density's square root after a second, seen in what random torques do in 0.1 s.
@@ -98,8 +98,8 @@ def test_the_noise_of_a_torque_pushes_its_own_component(robot: RobotModel) -> No
     ends = []
     for _ in range(60):
         random = torques(robot) + noise * rng.standard_normal((len(TIMES), 7))
-        off = explain_motion(robot, TIMES, q, random, noise).values
-        off -= explain_motion(robot, TIMES, q, torques(robot), noise).values
+        off = explain_motion(robot, TIMES, q, random, noise)[0]
+        off -= explain_motion(robot, TIMES, q, torques(robot), noise)[0]
         ends.append((off[-1] - off[-2]) / 5e-3)
     # Of 60 draws a standard deviation is good to a tenth.
     np.testing.assert_allclose(np.std(ends, axis=0) / np.sqrt(0.1 * pushes), 1.0, atol=0.35)

@@ -54,7 +54,7 @@ def test_velocities_after_are_within_their_errors_whatever_brakes():
         if found is None:
             continue
         errors.append(float(np.linalg.norm(found.velocity - velocity)))
-        ratios += (np.abs(found.velocity - velocity) / found.velocity_error).tolist()
+        ratios += (np.abs(found.velocity - velocity) / found.error).tolist()
     assert len(errors) >= 50
     # Of 100 components some 95 are within two errors; with 150 or more, chance takes 4 from that.
     # This object does not rock, which the errors count in.
@@ -68,8 +68,8 @@ def test_an_object_that_rests_within_the_track_is_followed_until_then():
     found = fitted(*track(rng, velocity, 4.1), velocity)
     assert found is not None and found.window > 0.08
     # 2.7 mm in noise of 0.3 mm.
-    assert (np.abs(found.velocity - velocity) <= 3.0 * found.velocity_error).all()
-    assert found.velocity_error.max() < 0.025
+    assert (np.abs(found.velocity - velocity) <= 3.0 * found.error).all()
+    assert found.error.max() < 0.025
 
 
 def test_of_an_object_that_is_pushed_again_less_is_looked_at():
