@@ -84,7 +84,13 @@ class AdaptiveWindowParameters(WindowParameters):
 
 
 class AdaptiveWindowDetector(WindowedDetector):
-    """Finds impacts as jumps of the velocity, from positions only."""
+    """Finds impacts as jumps of the velocity, from positions only.
+
+    Attributes:
+        tests: Weights of the newest positions in the prediction errors (tests, m).
+        bounds: Largest errors that are no impact (tests, n), rad.
+        memory: Samples after which, as long as nothing is irregular, all before is forgotten.
+    """
 
     name: ClassVar[str] = "adaptive_window"
     _soft: AdaptiveWindowDetector | None = None
@@ -106,7 +112,7 @@ class AdaptiveWindowDetector(WindowedDetector):
         last_horizon = chosen.horizon + chosen.confirmation_samples - 1 + LARGEST_GAP
         self._used = chosen.window + 1 + chosen.horizon
         # A bridged sample is made of others that are up to two gaps older.
-        length = max(chosen.window + 1 + last_horizon, self._used + 2 * LARGEST_GAP + 1)
+        self.memory = length = max(chosen.window + 1 + last_horizon, self._used + 2 * LARGEST_GAP + 1)
         self._window_count = len(windows)
         horizons = [horizon for horizon in range(1, last_horizon + 1) for _ in windows]
         windows_of_tests = list(windows) * last_horizon
@@ -115,10 +121,10 @@ class AdaptiveWindowDetector(WindowedDetector):
             tests[row, length - 1 - horizon - window : length - horizon] = -extrapolation_weights(window, horizon)
         tests[:, -1] = 1.0
         opening = len(windows) * chosen.horizon
-        self._bounds = np.empty((opening, joint_count))
+        self.bounds = np.empty((opening, joint_count))
         for row in range(opening):
             for joint in range(joint_count):
-                self._bounds[row, joint] = chosen.fixed_bound or detection_bound(
+                self.bounds[row, joint] = chosen.fixed_bound or detection_bound(
                     windows_of_tests[row],
                     horizons[row],
                     chosen.sampling_period,
@@ -129,10 +135,10 @@ class AdaptiveWindowDetector(WindowedDetector):
                     chosen.sharp_bound,
                 )
         self._confirming_tests = tests
-        self._tests = np.ascontiguousarray(tests[:opening, -self._used :])
+        self.tests = np.ascontiguousarray(tests[:opening, -self._used :])
         self._needed = (np.array(windows_of_tests) + 1 + np.array(horizons))[:opening, None]
         self._mixed_bound = MixedBound(
-            self._tests,
+            self.tests,
             np.array(horizons[:opening]),
             length,
             chosen.sampling_period,
@@ -141,8 +147,8 @@ class AdaptiveWindowDetector(WindowedDetector):
             resolution,
             noise,
         )
-        self._inverse_bounds = 1.0 / self._bounds
-        for constant in (tests, self._tests, self._bounds, self._inverse_bounds, self._needed):
+        self._inverse_bounds = 1.0 / self.bounds
+        for constant in (tests, self.tests, self.bounds, self._inverse_bounds, self._needed):
             constant.setflags(write=False)
         self._errors = np.empty((opening, joint_count))
         self._excess = np.empty_like(self._errors)
@@ -280,7 +286,7 @@ class AdaptiveWindowDetector(WindowedDetector):
         """Set `_errors` and `_excess`, the prediction errors of the newest sample and their share of the bounds."""
         window, errors, excess = self._window, self._errors, self._excess
         positions = window.positions[-self._used :]
-        np.matmul(self._tests, positions, out=errors)
+        np.matmul(self.tests, positions, out=errors)
         np.abs(errors, out=excess)
         mixture, offsets = window.mixture, window.offsets
         if mixture is None and offsets is None:
@@ -295,7 +301,7 @@ class AdaptiveWindowDetector(WindowedDetector):
 
     def _widened_bounds(self, positions: Array, mixture: Array | None, offsets: Array | None) -> Array:
         """Bounds of the tests where samples are missing or stamps off the grid (tests, n), rad."""
-        bounds = self._bounds
+        bounds = self.bounds
         if mixture is not None:
             mixed = self._mixed_bound
             fixed = self.parameters.fixed_bound
@@ -303,20 +309,5 @@ class AdaptiveWindowDetector(WindowedDetector):
             bounds = np.maximum(bounds, wider)
         if offsets is not None:
             speed = np.abs(positions[1:] - positions[:-1]).max(axis=0) / self._window.period
-            bounds = bounds + np.outer(np.abs(self._tests @ offsets[-self._used :]), speed)
+            bounds = bounds + np.outer(np.abs(self.tests @ offsets[-self._used :]), speed)
         return np.asarray(bounds)
-
-    @property
-    def tests(self) -> Array:
-        """Weights of the newest positions in the prediction errors (tests, m)."""
-        return self._tests
-
-    @property
-    def bounds(self) -> Array:
-        """Largest errors that are no impact (tests, n), rad."""
-        return self._bounds
-
-    @property
-    def memory(self) -> int:
-        """Samples after which, as long as nothing is irregular, all before is forgotten."""
-        return self._window.length

@@ -34,7 +34,7 @@ class JointSample:
 
 
 class Recording:
-    """Samples of one robot with checked shapes; the attributes are those of `JointSample` with a row per time."""
+    """Samples of one robot with checked shapes; `times` and `positions` have a row per time."""
 
     def __init__(
         self,
@@ -63,11 +63,8 @@ class Recording:
             raise InvalidInputError("times", f"shape {self.times.shape}", "shape (m,)")
         shape = (len(self.times), joint_count)
         self.positions = _matrix("positions", positions, shape)
-        self.velocities = None if velocities is None else _matrix("velocities", velocities, shape)
-        self.efforts = None if efforts is None else _matrix("efforts", efforts, shape)
-        self.effort_references = (
-            None if effort_references is None else _matrix("effort_references", effort_references, shape)
-        )
+        others = {"velocities": velocities, "efforts": efforts, "effort_references": effort_references}
+        self._others = [None if each is None else _matrix(name, each, shape) for name, each in others.items()]
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -75,13 +72,8 @@ class Recording:
 
     def sample(self, index: int) -> JointSample:
         """Return one sample, as a source would send it."""
-        return JointSample(
-            float(self.times[index]),
-            self.positions[index],
-            None if self.velocities is None else self.velocities[index],
-            None if self.efforts is None else self.efforts[index],
-            None if self.effort_references is None else self.effort_references[index],
-        )
+        others = [None if each is None else each[index] for each in self._others]
+        return JointSample(float(self.times[index]), self.positions[index], *others)
 
     def irregular(self, period: float, grid_tolerance: float) -> NDArray[np.bool_]:
         """Mark the samples that are not plainly the next of a uniform grid: the first, gaps, repeats, NaN, wraps."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection.motion_window import MotionWindow
+from impact_aware.records import ImpactEvent
 
 LONGEST = 0.06
 """Time without samples across which velocities are compared, s."""
@@ -23,25 +22,6 @@ RINGS = 0.5
 
 CLEAR, LEAST = 8.0, 0.1
 """Standard errors, and velocity, rad/s, beyond what a command does, of a jump."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GapJump:
-    """A jump of the velocity across a gap.
-
-    Attributes:
-        time: Middle of the gap, s.
-        time_std: Standard error of the time of the jump in it, s.
-        before: (n,) Velocity before, rad/s.
-        after: (n,) Velocity after, rad/s.
-        residual: (n,) Jump of each joint over what noise and commands explain.
-    """
-
-    time: float
-    time_std: float
-    before: Array
-    after: Array
-    residual: Array
 
 
 class GapWatch:
@@ -67,8 +47,11 @@ class GapWatch:
             rows = window.positions[-1 - min(count, MOST) : -1]
             self._before = last, window.time, len(rows), _slope(rows, window.period)
 
-    def compare(self, window: MotionWindow) -> GapJump | None:
-        """Jump across the last gap, once there are samples enough after it; None without one."""
+    def compare(self, window: MotionWindow, detector: str) -> ImpactEvent | None:
+        """Jump across the last gap as an event of a detector, once there are samples enough after it; None without one.
+
+        Its time is the middle of the gap, its residual the jump of each joint over what noise and commands explain.
+        """
         if self._before is None or window.least_count < min(FEWEST, window.length):
             return None
         begin, end, count, before = self._before
@@ -81,7 +64,18 @@ class GapWatch:
         residual = np.abs(after - before) / explained
         if residual.max() <= 1.0:
             return None
-        return GapJump(0.5 * (begin + end), (end - begin) / np.sqrt(12.0), before, after, residual)
+        return ImpactEvent(
+            time=0.5 * (begin + end),
+            time_detected=window.time,
+            time_std=(end - begin) / np.sqrt(12.0),
+            detector=detector,
+            joint=int(residual.argmax()),
+            position=window.positions[-window.least_count].copy(),
+            velocity_before=before,
+            velocity_after=after,
+            residual=residual,
+            confidence=0.5,
+        )
 
 
 def _slope(rows: Array, period: float) -> Array:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import Array, JointSample
-from impact_aware.detection.gap_watch import GapJump, GapWatch
+from impact_aware.detection.gap_watch import GapWatch
 from impact_aware.detection.kink import fit_kink
 from impact_aware.detection.motion_window import DropCounts, MotionWindow
 from impact_aware.errors import InvalidInputError
@@ -27,7 +27,7 @@ PerJoint = float | tuple[float, ...]
 
 
 def ranged(default: Any, expected: str, accepts: Callable[[Any], bool]) -> Any:
-    """A field of `Parameters`: its default, the values that it may have in words, and the check of one."""
+    """A field of `WindowParameters`: its default, the values that it may have in words, and the check of one."""
     return field(default=default, metadata={"expected": expected, "accepts": accepts})
 
 
@@ -49,27 +49,7 @@ def ranged_per_joint(default: PerJoint | None, *, positive: bool = True) -> Any:
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Fields that are checked at construction."""
-
-    def __post_init__(self) -> None:
-        """Check every range.
-
-        Raises:
-            InvalidInputError: Naming the field.
-        """
-        for each in fields(self):
-            if each.metadata:
-                self.require(each.name, each.metadata["accepts"](getattr(self, each.name)), each.metadata["expected"])
-
-    def require(self, name: str, fine: bool, expected: str) -> None:
-        """Refuse the value of a field unless `fine`."""
-        if not fine:
-            raise InvalidInputError(name, getattr(self, name), expected)
-
-
-@dataclass(frozen=True)
-class WindowParameters(Parameters):
+class WindowParameters:
     """What every detector has to know about its source.
 
     Attributes:
@@ -83,6 +63,17 @@ class WindowParameters(Parameters):
     encoder_resolution: PerJoint = ranged_per_joint(1e-5, positive=False)
     position_noise: PerJoint = ranged_per_joint(0.0, positive=False)
     refractory_time: float = ranged(0.04, "0 s or more", lambda value: value >= 0.0)
+
+    def __post_init__(self) -> None:
+        """Check every range; an InvalidInputError names the field."""
+        for each in fields(self):
+            if each.metadata:
+                self.require(each.name, each.metadata["accepts"](getattr(self, each.name)), each.metadata["expected"])
+
+    def require(self, name: str, fine: bool, expected: str) -> None:
+        """Refuse the value of a field unless `fine`."""
+        if not fine:
+            raise InvalidInputError(name, getattr(self, name), expected)
 
     def resolution(self, joint_count: int) -> Array:
         """Encoder step of every joint (n,), rad."""
@@ -199,24 +190,9 @@ class WindowedDetector(ImpactDetector):
         finding = self._examine(sample, steps)
         if finding is not None:
             return self.conclude(finding)
-        jump = self._gap.compare(window) if self._gap.waits else None
-        return None if jump is None else self._across_gap(jump)
-
-    def _across_gap(self, jump: GapJump) -> ImpactEvent:
-        """Make the event of a jump across a gap, and begin the refractory time."""
-        event = ImpactEvent(
-            time=jump.time,
-            time_detected=self._window.time,
-            time_std=jump.time_std,
-            detector=self.name,
-            joint=int(jump.residual.argmax()),
-            position=self._window.positions[-self._window.least_count].copy(),
-            velocity_before=jump.before,
-            velocity_after=jump.after,
-            residual=jump.residual,
-            confidence=0.5,
-        )
-        self.acknowledge()
+        event = self._gap.compare(window, self.name) if self._gap.waits else None
+        if event is not None:
+            self.acknowledge()
         return event
 
     @abstractmethod

@@ -18,7 +18,6 @@ from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.compiled_maps import METHODS, no_solution, predict_rows
 from impact_aware.impact.contact_impulse import MODES, Mode, ModeIndices
-from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.impact.serial_arm import arm_constants, contact_entries
@@ -89,7 +88,10 @@ def predict_batch(
     if method not in METHODS:
         predictor = ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia)
         for row in range(count):
-            _fill_row(result, row, predictor(positions[row], velocities[row]))
+            one = predictor(positions[row], velocities[row])
+            result.velocity_after[row], result.impulse[row] = one.velocity_after, one.impulse
+            result.contact_velocity_before[row] = one.contact_velocity_before
+            mode[row], mass[row] = MODES.index(one.mode), one.effective_mass
         return result
 
     def work(rows: slice) -> None:
@@ -112,12 +114,6 @@ def predict_batch(
         row = int(failed[0])
         raise no_solution(int(mode[row]), (positions[row], velocities[row], contact, obstacle))
     return result
-
-
-def _fill_row(result: BatchPrediction, row: int, prediction: ImpactPrediction) -> None:
-    result.velocity_after[row], result.impulse[row] = prediction.velocity_after, prediction.impulse
-    result.mode[row], result.effective_mass[row] = MODES.index(prediction.mode), prediction.effective_mass
-    result.contact_velocity_before[row] = prediction.contact_velocity_before
 
 
 def _states(robot: RobotModel, values: ArrayLike, field: str) -> Array:

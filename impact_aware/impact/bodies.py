@@ -166,10 +166,11 @@ def joint_problem(
         raise InvalidInputError("objects", both, "names that no arm has")
     bodies = {name: _arm_body(arm, inertia) for name, arm in arms.items()}
     bodies |= {name: _Body(thing.twist, thing.inverse_inertia) for name, thing in objects.items()}
-    columns = _columns(bodies)
-    total = sum(len(body.velocity) for body in bodies.values())
+    ends = np.cumsum([len(body.velocity) for body in bodies.values()]).tolist()
+    columns = {name: slice(start, end) for name, start, end in zip(bodies, [0, *ends], ends, strict=False)}
+    total = ends[-1] if ends else 0
     jacobian = np.zeros((3 * len(contacts), total))
-    frames: dict[tuple[str, str | None], _Frame] = {}
+    frames: dict[tuple[str, str | None], tuple[Array, Array]] = {}
     for index, contact in enumerate(contacts):
         rows = slice(3 * index, 3 * index + 3)
         axes = contact_axes(contact.normal)
@@ -177,9 +178,14 @@ def joint_problem(
             if name is None:
                 continue
             if name in arms:
+                arm = arms[name]
                 if (name, frame) not in frames:
-                    frames[(name, frame)] = _frame_of(arms[name], frame)
-                at_point = _arm_jacobian(arms[name], frames[(name, frame)], contact.point)
+                    placed = np.asarray(arm.robot.placement(arm.q, frame).translation).copy()
+                    frames[name, frame] = placed, arm.robot.frame_jacobian(arm.q, frame).reshape(6, arm.robot.n).copy()
+                # Of the arm's material point at the contact, in the common frame.
+                position, own = frames[name, frame]
+                in_base = arm.rotation.T @ (contact.point - arm.position)
+                at_point = arm.rotation @ point_jacobian(in_base - position) @ own
             elif name in objects:
                 at_point = objects[name].jacobian(contact.point)
             else:
@@ -209,28 +215,3 @@ def _arm_body(arm: ArmState, inertia: str) -> _Body:
     except np.linalg.LinAlgError as error:
         raise NoSolutionError(f"a joint moves nothing: the inertia {inertia} is singular", matrix) from error
 
-
-class _Frame(NamedTuple):
-    """Where a frame of an arm is in its base (3,), m, and its Jacobian (6, n), in the base's axes."""
-
-    position: Array
-    jacobian: Array
-
-
-def _frame_of(arm: ArmState, frame: str | None) -> _Frame:
-    placed = np.asarray(arm.robot.placement(arm.q, frame).translation).copy()
-    return _Frame(placed, arm.robot.frame_jacobian(arm.q, frame).reshape(6, arm.robot.n).copy())
-
-
-def _arm_jacobian(arm: ArmState, frame: _Frame, point: Array) -> Array:
-    """Velocity in the common frame of the arm's material point at `point`, (3, n)."""
-    in_base = arm.rotation.T @ (point - arm.position)
-    return arm.rotation @ point_jacobian(in_base - frame.position) @ frame.jacobian
-
-
-def _columns(bodies: Mapping[str, _Body]) -> dict[str, slice]:
-    ends = np.cumsum([len(body.velocity) for body in bodies.values()])
-    return {
-        name: slice(int(end) - len(body.velocity), int(end))
-        for (name, body), end in zip(bodies.items(), ends, strict=True)
-    }

@@ -27,13 +27,7 @@ from impact_aware.impact.hit import ARM, HitPrediction, hit_contacts, hit_predic
 from impact_aware.impact.material import RIGID_PADS, Pads, draw_materials, material_interval
 from impact_aware.impact.palm import checked_palm
 from impact_aware.impact.registry import DEFAULT_METHOD, FRICTIONLESS
-from impact_aware.impact.simultaneous import (
-    Answer,
-    SimultaneousPrediction,
-    contact_modes,
-    outcome,
-    predict_simultaneous,
-)
+from impact_aware.impact.simultaneous import Answer, contact_modes, outcome, predict_simultaneous
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, input_columns, link_parts
 from impact_aware.robot import RobotModel
 
@@ -97,7 +91,9 @@ def predict_hit_with_covariance(
         own, others, moved, objects = _with_errors(arm, contact, half, scene, error, links, inertia)
         contacts = own + others
         found = predict_simultaneous(contacts, arms={ARM: moved}, objects=objects, search=False, **how)
-        return _outcome(found, len(own)), found.modes[: len(own)]
+        # Velocities after, rad/s, and the impulse on the robot, N s.
+        values = np.concatenate((found.velocity_after[ARM], found.impulse[: len(own)].sum(axis=0)))
+        return values, found.modes[: len(own)]
 
     centre, modes = answer(np.zeros(len(variances)))
     answers = [answer(point) for point in (*points, *-points)]
@@ -138,11 +134,6 @@ def _over_materials(
     spreads = material_interval(drawn @ problem.response.T)[2][arms] / 4.0, material_interval(summed)[2] / 4.0
     several = len({each[: len(own)] for each in modes[1:]}) > 1
     return hit_prediction(mean, arm, contact, half, scene["obstacle"], how["inertia"]), spreads, several
-
-
-def _outcome(found: SimultaneousPrediction, own: int) -> Array:
-    """Velocities after (n,), rad/s, and the impulse on the robot (3,), N s."""
-    return np.concatenate((found.velocity_after[ARM], found.impulse[:own].sum(axis=0)))
 
 
 def _with_errors(

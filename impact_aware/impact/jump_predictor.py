@@ -255,8 +255,10 @@ class JumpPredictor:
 
     def _look_ahead(self, q: Array, dq: Array, horizon: float, time: float | None) -> Approach | None:
         contact, approach = self.contact, None
+        velocity = None if time is None else self.object_velocity
         for _ in range(CLOSER):
-            approach = self._approach(q, dq, horizon, time, contact)
+            place = self._plane_point(contact.normal) + self._shift(time)
+            approach = look_ahead(self.robot, q, dq, contact, place, horizon, velocity)
             if approach is None:
                 break
             met = None if time is None else time + approach.time_to_impact
@@ -265,12 +267,6 @@ class JumpPredictor:
                 break
             contact = closer
         return approach if approach is not None and approach.distance > 0.0 else None
-
-    def _approach(self, q: Array, dq: Array, horizon: float, time: float | None, contact: Contact) -> Approach | None:
-        """Where the tool's line meets the plane of a contact, whose place at a time is the object's."""
-        velocity = None if time is None else self.object_velocity
-        place = self._plane_point(contact.normal) + self._shift(time)
-        return look_ahead(self.robot, q, dq, contact, place, horizon, velocity)
 
     def predict(
         self,
