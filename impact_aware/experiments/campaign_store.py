@@ -99,7 +99,11 @@ class CampaignStore:
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(map(self._line, ordered))
+        for row in ordered:
+            texts = ((name, row.get(name, "")) for name in self.columns)
+            cells = ((name, repr(value) if isinstance(value, float) else str(value)) for name, value in texts)
+            # A row is one line, also when the message of an error is not.
+            writer.writerow({name: " ".join(text.split()) for name, text in cells})
         try:
             write_whole(self.path, text.getvalue())
         except OSError as error:
@@ -151,14 +155,6 @@ class CampaignStore:
             name: math.nan if name not in _TEXT and (value is None or value == "") else value
             for name, value in content.items()
         }
-
-    def _line(self, row: Row) -> dict[str, str]:
-        # A row is one line, also when the message of an error is not.
-        return {name: " ".join(_text(row.get(name, "")).split()) for name in self.columns}
-
-
-def _text(value: Any) -> str:
-    return repr(value) if isinstance(value, float) else str(value)
 
 
 def execute(

@@ -116,7 +116,8 @@ class _Follower:
         """One step, shortened where compression ends: whether that happened, and whether contact has ended."""
         middle = self._q + 0.5 * step * self._dq
         jacobian, depth = self._kinematics(middle)
-        response = np.linalg.solve(self._robot.mass_matrix(middle), np.column_stack([jacobian.T, self._bias(middle)]))
+        bias = self._robot.gravity(middle) - self._robot.bias(middle, self._dq)
+        response = np.linalg.solve(self._robot.mass_matrix(middle), np.column_stack([jacobian.T, bias]))
         delassus, drift = jacobian @ response[:, :3], response[:, 3]
         self._largest = max(self._largest, depth)
         pressure = float(self._spring.force(depth, 1.0 if compressing else -1.0, self._largest))
@@ -142,9 +143,6 @@ class _Follower:
         lever = point_jacobian(point - placement.translation)
         jacobian = self._contact.axes @ lever @ self._robot.frame_jacobian(q, self._contact.frame)
         return jacobian, -float(self._contact.normal @ (point - self._start))
-
-    def _bias(self, q: Array) -> Array:
-        return self._robot.gravity(q) - self._robot.bias(q, self._dq)
 
     def _force(self, delassus: Array, free: Array, pressure: float, step: float) -> Array:
         """Normal and friction force (3,) in contact axes, friction taken at the end of the step."""

@@ -48,7 +48,8 @@ def equivalent_mass_matrix(robot: RobotModel, q: Array, contact: Contact, inerti
 
     In directions that the arm can't move at all the equivalent inertia is infinite; the pseudo-inverse leaves them out.
     """
-    jacobian = _full_jacobian(robot, q, contact)
+    angular = robot.frame_jacobian(q, contact.frame).reshape(6, robot.n)[3:]
+    jacobian = np.vstack([contact_jacobian(robot, q, contact), angular])
     inverse = jacobian @ np.linalg.solve(robot.mass_matrix(q, inertia), jacobian.T)
     return np.asarray(np.linalg.pinv(inverse, rcond=1e-10, hermitian=True)[:3, :3], dtype=float)
 
@@ -114,8 +115,3 @@ def _rigid_jacobian(robot: RobotModel, q: Array, contact: Contact) -> Array:
     body = composite_body(robot, q)
     return point_jacobian(contact_point(robot, q, contact) - body.centre) @ body.velocity_jacobian
 
-
-def _full_jacobian(robot: RobotModel, q: Array, contact: Contact) -> Array:
-    """Twist Jacobian (6, n) at the contact point."""
-    angular = robot.frame_jacobian(q, contact.frame).reshape(6, robot.n)[3:]
-    return np.vstack([contact_jacobian(robot, q, contact), angular])
