@@ -53,14 +53,6 @@ def test_what_a_spring_has_in_store_is_small_in_every_direction(seed):
     assert 0.05 < seen.speed < SPEED and 5.0 < seen.torque < TORQUE + 0.2  # and Coriolis
 
 
-def wrist_hold(factor: float = 1.0, period: float = 0.001) -> float:
-    """By how much a wrist turns under the torque that `factor` times 1 kg has at it, rad."""
-    q = np.array([0.0, 0.4, 0.0, -2.0, 0.0, 3.4, 0.8])
-    arm = HeldArm("law", PANDA, q, load=factor, period=period)
-    arm.drive(1.0)
-    return float(np.abs(arm.q - q)[5])
-
-
 @pytest.mark.parametrize(("period", "late"), [(0.01, 2), (0.001, 5)])
 def test_torques_that_come_late_leave_an_arm_calm(period, late):
     arm = HeldArm("law", PANDA, PANDA.home, period=period, late=late)

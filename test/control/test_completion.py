@@ -35,21 +35,6 @@ def test_height_does_not_count():
     assert goal_distance(command(0.0, distance=0.02), GOAL) == pytest.approx(0.02)
 
 
-def test_it_is_done_after_the_dwell_at_rest_at_the_goal():
-    completion = TaskCompletion(goal_tolerance=0.01, rest_speed=0.02, dwell=0.1, give_up=1.0)
-    assert first_done(completion, [command(0.01 * k) for k in range(100)]) == pytest.approx(0.1)
-
-
-def test_moving_past_the_goal_is_not_being_there():
-    completion = TaskCompletion()
-    assert first_done(completion, [command(0.01 * k, speed=0.3) for k in range(300)]) is None
-
-
-def test_standing_still_elsewhere_ends_it_too_but_later():
-    completion = TaskCompletion(give_up=1.0)
-    assert first_done(completion, [command(0.01 * k, distance=0.1) for k in range(300)]) == pytest.approx(1.0)
-
-
 def test_only_the_post_impact_mode_counts():
     completion = TaskCompletion()
     waiting = [command(0.01 * k, mode=Mode.ANTE) for k in range(300)]

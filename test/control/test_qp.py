@@ -19,11 +19,6 @@ def limits(n, position=(-1e3, 1e3), velocity=(-1e3, 1e3), torque=(-1e3, 1e3)):
     return np.array([np.broadcast_to(bound, n) for kind in (position, velocity, torque) for bound in kind], dtype=float)
 
 
-def violation(program, x):
-    values = np.array([x, x, program.mass_matrix @ x])
-    return max((program.limits[::2] - values).max(), (values - program.limits[1::2]).max())
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sizes", [(7,), (14,), (7, 7), (3, 5)])
 def test_the_minimum_is_that_of_another_solver_and_meets_the_conditions(sizes, kind):

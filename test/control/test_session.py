@@ -597,16 +597,6 @@ def test_what_is_sent_without_a_state_shares_the_step_as_well():
 # An object that moves
 
 
-def reference(field, time, start=1.0):
-    """Twist and target acceleration of the only arm, at rest in its start posture, `time - start` after the start."""
-    session = ControlSession(ROBOT, field=field)
-    session.start(start, START, check=False)
-    for moment in np.linspace(start, time, 91):
-        command = session.cycle(float(moment), START, REST)
-    assert command.mode is Mode.ANTE
-    return command.reference_twist[0], command.target_acceleration[0], command.object_position
-
-
 def test_in_the_interim_mode_the_object_is_followed_on_as_if_it_had_not_been_hit():
     """(34) of an arm that stands and does not push: its position reference goes on with the moving field."""
     velocity = np.array([0.08, -0.05, 0.0])

@@ -16,7 +16,6 @@ from impact_aware_rigs.bench.detection_trials import Swing
 
 ROBOT = RobotModel.from_profile("panda")
 UP = np.array([0.0, 0.0, 1.0])
-PERIOD = 1e-3
 SHORTEST_FLIGHT = 0.015
 
 

@@ -8,8 +8,6 @@ from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.options import AnalysisOptions
 
-NAMES = ("roll", "bend")
-
 
 def picked(times, positions, cuts=()):
     """Positions as the input stage gives them, piece by piece, and how many turns it carried on."""

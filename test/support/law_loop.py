@@ -34,6 +34,3 @@ class LawLoop(ReferenceSpreadingController):
             self.refresh(q, dq)
             self._begin()
         return self._filtered(self.update(time, q, dq, self.filter.range, **more))
-
-    def cycle_without_state(self, time):
-        return self._filtered(self.command_without_state(time))
