@@ -13,34 +13,39 @@ from impact_aware_rigs.bench.detection import score_expectation
 from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 
 PERIOD = 1e-3
+JUMP = np.array([0.3, -0.2, 0.1])
 
 
-def verdict(jump, predicted, inertia=None, std=None):
-    times = np.arange(120) * PERIOD
-    instant = 0.1003
-    positions = np.outer(times, [0.3, -0.1, 0.2]) + np.outer(np.maximum(times - instant, 0.0), jump)
-    classifier = ExpectationClassifier(3, WindowParameters(encoder_resolution=1e-6))
+def classify(
+    jump, predicted, *, acceleration=(0.0, 0.0, 0.0), inertia=None, std=None, begin=0, noise=0.0, turned=1.0, step=0.0
+):
+    """The verdict on a motion rounded to a step, whose jump begins at the event's time, 0.1003 s."""
+    times, instant = np.arange(begin, 120) * PERIOD, 0.1003
+    since = (times - instant)[:, None]
+    positions = [0.5, -0.2, 0.1] + since * [0.3, -0.1, 0.2] + 0.5 * since**2 * acceleration
+    positions = positions + np.maximum(since, 0.0) * jump
+    positions = positions + np.maximum(times - turned, 0.0)[:, None] * [3.0, 3.0, -3.0]
+    positions = np.round(positions / step) * step if step else positions
+    classifier = ExpectationClassifier(3, WindowParameters(encoder_resolution=step, position_noise=noise))
     zeros = np.zeros(3)
-    for time, position in zip(times, np.round(positions / 1e-6) * 1e-6, strict=True):
-        answer = classifier.update(JointSample(float(time), position))
+    for index, position in enumerate(positions, start=begin):
+        answer = classifier.update(JointSample(float(times[index - begin]), position))
         if answer is not None:
             return answer
-        if abs(time - 0.102) < 0.5 * PERIOD:
+        if index == 102:
             event = ImpactEvent(instant, 0.102, 3e-4, "test", 0, zeros, zeros, zeros, zeros, 1.0)
             classifier.begin(event, predicted, inertia, std)
     return None
 
 
 def test_same_direction_is_expected_and_another_is_not():
-    jump = np.array([0.3, -0.2, 0.1])
-    right = verdict(jump, jump)
+    right = classify(JUMP, JUMP, step=1e-6)
     assert right.expected and right.time < 0.1103
     assert right.unexplained < 0.01
     assert right.share == pytest.approx(1.0, abs=0.1)
-    np.testing.assert_allclose(right.jump, jump, atol=0.02)
-    assert not verdict(jump, -jump).expected
-    assert not verdict(jump, [0.1, 0.3, 0.2]).expected
-    assert not verdict(jump, 20.0 * jump).expected
+    np.testing.assert_allclose(right.jump, JUMP, atol=0.02)
+    for other in (-JUMP, [0.1, 0.3, 0.2], 20.0 * JUMP):
+        assert not classify(JUMP, other, step=1e-6).expected
 
 
 def test_hits_on_both_plants():
@@ -64,28 +69,6 @@ def test_wrong_predictions_are_refused():
     ):
         with pytest.raises(InvalidInputError, match=field):
             classifier.begin(event, *arguments)
-
-
-def classify(jump, predicted, *, acceleration=(0.0, 0.0, 0.0), inertia=None, std=None, begin=0, noise=0.0, turned=1.0):
-    """The verdict on a motion without any error, whose jump begins at the event's time, 0.1003 s."""
-    times, instant = np.arange(begin, 120) * PERIOD, 0.1003
-    since = (times - instant)[:, None]
-    positions = [0.5, -0.2, 0.1] + since * [0.3, -0.1, 0.2] + 0.5 * since**2 * acceleration
-    positions = positions + np.maximum(since, 0.0) * jump
-    positions = positions + np.maximum(times - turned, 0.0)[:, None] * [3.0, 3.0, -3.0]
-    classifier = ExpectationClassifier(3, WindowParameters(encoder_resolution=0.0, position_noise=noise))
-    zeros = np.zeros(3)
-    for index, position in enumerate(positions, start=begin):
-        answer = classifier.update(JointSample(float(times[index - begin]), position))
-        if answer is not None:
-            return answer
-        if index == 102:
-            event = ImpactEvent(instant, 0.102, 3e-4, "test", 0, zeros, zeros, zeros, zeros, 1.0)
-            classifier.begin(event, predicted, inertia, std)
-    return None
-
-
-JUMP = np.array([0.3, -0.2, 0.1])
 
 
 def test_the_jump_is_the_ramp_over_the_parabola_of_the_motion_before():

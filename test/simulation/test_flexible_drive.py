@@ -1,11 +1,8 @@
 """Flexible joints in the MuJoCo plant: against the rigid plant, the other engine, and Rey Arias 2024."""
 
-from dataclasses import replace
-
 import numpy as np
-import pinocchio as pin
 import pytest
-from flat_box import flat_box_scene
+from flat_box import coast_into, flat_box_scene, slippery
 
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
@@ -13,48 +10,25 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.models.flexible_joint import FlexibleJointArm
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
-from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity
-
-SPEED = 0.5
 
 
 @pytest.fixture(scope="module")
 def scene():
     """Frictionless, so that no friction but only elasticity tells the plants apart."""
-    scene = flat_box_scene()
-    return replace(
-        scene,
-        tool_object=replace(scene.tool_object, friction=0.0),
-        object_table=replace(scene.object_table, friction=0.0),
-    )
-
-
-def coast(scene, robot, elasticity, cycles=75):
-    """Coast into the box at 0.5 m/s; returns the plant and the link velocities, one row per cycle."""
-    half = scene.object.half_sizes
-    start = pin.SE3(np.diag([1.0, -1.0, -1.0]), np.array([0.5, -half[1] - robot.tool_radius - 0.01, half[2]]))
-    q0 = solve_inverse_kinematics(robot, start)
-    dq0 = np.linalg.pinv(robot.frame_jacobian(q0)) @ np.array([0.0, SPEED, 0.0, 0.0, 0.0, 0.0])
-    plant = MujocoPlant(scene, robot, elasticity=elasticity)
-    state = plant.reset(q0, dq0=dq0)
-    rows = []
-    for _ in range(cycles):
-        state = plant.step(robot.bias(state.q, state.dq))
-        rows.append(state.dq)
-    return plant, np.array(rows)
+    return slippery(flat_box_scene())
 
 
 @pytest.fixture(scope="module")
 def rigid(scene, robot):
-    return coast(scene, robot, None)
+    return coast_into(scene, robot, cycles=75)
 
 
 @pytest.fixture(scope="module")
 def flexible(scene, robot):
     """The orders of magnitude and the torque loop of Rey Arias 2024, section III."""
-    return coast(scene, robot, JointElasticity.of(robot))
+    return coast_into(scene, robot, cycles=75, elasticity=JointElasticity.of(robot))
 
 
 def after(rows):
@@ -64,7 +38,7 @@ def after(rows):
 
 def test_stiff_joints_with_a_fast_loop_behave_as_rigid_ones_with_apparent_inertia(scene, robot, rigid):
     stiff = JointElasticity.of(robot, stiffness=1e5, damping=60.0, torque_rate=20000.0, torque_cutoff=np.inf)
-    _, rows = coast(scene, robot, stiff)
+    _, rows = coast_into(scene, robot, cycles=75, elasticity=stiff)
     jump = rigid[0].impacts[0].jump
     # The limit K -> infinity of Rey Arias 2024, eq. (9); 0.5 % measured at this stiffness.
     assert np.linalg.norm(after(rows) - after(rigid[1])) < 0.015 * np.linalg.norm(jump)

@@ -3,14 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 import pytest
-from flat_box import flat_box_scene
+from flat_box import coast_into, flat_box_scene, slippery, tool_at
 
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, contact_jacobian
 from impact_aware.impact import predict
-from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.impact_truth import COMPRESSION_END
 
@@ -22,37 +20,19 @@ def scene():
     return flat_box_scene()
 
 
-def slippery(scene):
-    return replace(
-        scene,
-        tool_object=replace(scene.tool_object, friction=0.0),
-        object_table=replace(scene.object_table, friction=0.0),
-    )
-
-
-def coast_into(scene, robot, *, gap=0.01, speed=SPEED, slip=(0.0, 0.0), cycles=60):
-    """Coast, bias compensated, along +y into the middle of the box's face, slipping along x and z."""
-    half = scene.object.half_sizes
-    velocity = np.array([slip[0], speed, slip[1]])
-    start = np.array([0.5, -half[1] - robot.tool_radius, half[2]]) - gap / speed * velocity
-    q0 = solve_inverse_kinematics(robot, pin.SE3(np.diag([1.0, -1.0, -1.0]), start))
-    dq0 = np.linalg.pinv(robot.frame_jacobian(q0)) @ np.concatenate([velocity, np.zeros(3)])
-    plant = MujocoPlant(scene, robot)
-    state = plant.reset(q0, dq0=dq0)
-    for _ in range(cycles):
-        state = plant.step(robot.bias(state.q, state.dq))
-    return plant
+def impacts_of(scene, robot, **motion):
+    return coast_into(scene, robot, **motion)[0].impacts
 
 
 @pytest.fixture(scope="module")
 def frictionless_impact(scene, robot):
-    (impact,) = coast_into(slippery(scene), robot).impacts
+    (impact,) = impacts_of(slippery(scene), robot)
     return impact
 
 
 @pytest.fixture(scope="module")
 def impact(scene, robot):
-    (impact,) = coast_into(scene, robot).impacts
+    (impact,) = impacts_of(scene, robot)
     return impact
 
 
@@ -101,7 +81,7 @@ def test_jump_agrees_with_the_map_with_friction(scene, robot, impact):
 )
 def test_oblique_impacts_agree_with_the_map_with_friction(scene, robot, slip, friction, mode):
     rough = replace(slippery(scene), tool_object=replace(scene.tool_object, friction=friction))
-    (impact,) = coast_into(rough, robot, gap=0.005, slip=slip, cycles=20).impacts
+    (impact,) = impacts_of(rough, robot, gap=0.005, slip=slip, cycles=20)
     predicted = prediction(rough, robot, impact, friction, "fixed-direction")
     assert predicted.mode == mode
     error = np.linalg.norm(predicted.jump - impact.jump) / np.linalg.norm(impact.jump)
@@ -115,7 +95,7 @@ def test_oblique_impacts_agree_with_the_map_with_friction(scene, robot, slip, fr
 @pytest.mark.parametrize("gap", [0.02, 0.023])
 def test_fast_tool_is_not_missed_between_cycles(scene, robot, gap):
     """At 4 m/s a tool covers two gaps' worth of watching per cycle; the truth must still begin at first contact."""
-    impact = coast_into(slippery(scene), robot, gap=gap, speed=4.0, cycles=15).impacts[0]
+    impact = impacts_of(slippery(scene), robot, gap=gap, speed=4.0, cycles=15)[0]
     assert impact.time == pytest.approx(gap / 4.0, abs=1e-4)
     assert impact.approach_speed == pytest.approx(4.0, rel=0.01)
     np.testing.assert_array_equal(impact.object_twist_before[:2], 0.0)
@@ -152,7 +132,7 @@ def test_impact_is_inelastic_and_contact_lasts(impact):
 
 def test_a_critically_damped_contact_bounces(scene, robot):
     bouncing = replace(slippery(scene), tool_object=replace(scene.tool_object, friction=0.0, damping_ratio=1.0))
-    plant = coast_into(bouncing, robot)
+    plant, _ = coast_into(bouncing, robot)
     first = plant.impacts[0]
     # A critically damped spring lets go with exp(-2) of its speed; integrating it in steps of a twentieth of its time
     # constant leaves some per cent of that (0.127 measured, 0.134 with steps an eighth as long).
@@ -164,8 +144,8 @@ def test_a_critically_damped_contact_bounces(scene, robot):
 def test_jump_converges_with_the_physics_step(scene, robot):
     jumps = {}
     for steps in (10, 20, 80):
-        plant = coast_into(replace(slippery(scene), substeps=5, impact_substeps=steps), robot, cycles=30)
-        jumps[steps] = plant.impacts[0].jump
+        stepped = replace(slippery(scene), substeps=5, impact_substeps=steps)
+        jumps[steps] = impacts_of(stepped, robot, cycles=30)[0].jump
     finest = np.linalg.norm(jumps[80])
     # First order; the definition's last 1 % is cut off up to one step late.
     assert np.linalg.norm(jumps[20] - jumps[80]) < 0.005 * finest
@@ -186,7 +166,7 @@ def test_kinetic_energy_does_not_grow(impact, scene, robot):
 
 
 def test_slower_approach_gives_a_proportional_jump(scene, robot, frictionless_impact):
-    (slow,) = coast_into(slippery(scene), robot, gap=0.002, speed=0.25).impacts
+    (slow,) = impacts_of(slippery(scene), robot, gap=0.002, speed=0.25)
     ratio = slow.approach_speed / frictionless_impact.approach_speed
     # The contact law is linear; postures differ by millimetres, held torques act for the same time.
     np.testing.assert_allclose(
@@ -195,9 +175,7 @@ def test_slower_approach_gives_a_proportional_jump(scene, robot, frictionless_im
 
 
 def test_contact_with_the_table_is_an_impact_too(scene, robot):
-    start = np.array([0.35, -0.35, robot.tool_radius + 0.01])
-    q0 = solve_inverse_kinematics(robot, pin.SE3(np.diag([1.0, -1.0, -1.0]), start))
-    dq0 = np.linalg.pinv(robot.frame_jacobian(q0)) @ np.array([0.0, 0.0, -0.2, 0.0, 0.0, 0.0])
+    q0, dq0 = tool_at(robot, [0.35, -0.35, robot.tool_radius + 0.01], [0.0, 0.0, -0.2])
     plant = MujocoPlant(scene, robot)
     state = plant.reset(q0, dq0=dq0)
     for _ in range(80):
@@ -211,18 +189,17 @@ def test_contact_with_the_table_is_an_impact_too(scene, robot):
     assert abs(after[2]) <= 2.0 * COMPRESSION_END * impact.approach_speed
 
 
-def pressed_on_the_table(scene, robot, force, cycles):
+def pressed_on_the_table(scene, robot, force):
     """Touch a bouncy table at 0.1 m/s, pressed by a force: the plant, and in each cycle contact and normal velocity."""
     bouncy = replace(scene.tool_table, time_constant=0.002, damping_ratio=0.6)
     # One look per cycle, so that what touches can be followed from outside.
     fine = replace(scene, cycle=2e-4, substeps=1, impact_substeps=1, tool_table=bouncy)
-    start = np.array([0.35, -0.35, robot.tool_radius + 0.001])
-    q0 = solve_inverse_kinematics(robot, pin.SE3(np.diag([1.0, -1.0, -1.0]), start))
+    q0, dq0 = tool_at(robot, [0.35, -0.35, robot.tool_radius + 0.001], [0.0, 0.0, -0.1])
     contact = Contact(robot.tool_frame, np.array([0.0, 0.0, 1.0]), radius=robot.tool_radius)
     plant = MujocoPlant(fine, robot)
-    state = plant.reset(q0, dq0=np.linalg.pinv(robot.frame_jacobian(q0)) @ np.array([0.0, 0.0, -0.1, 0.0, 0.0, 0.0]))
+    state = plant.reset(q0, dq0=dq0)
     touching, speeds = [], []
-    for _ in range(cycles):
+    for _ in range(300):
         row = contact_jacobian(robot, state.q, contact)[2]
         speeds.append(row @ state.dq)
         state = plant.step(robot.bias(state.q, state.dq) - force * row)
@@ -232,7 +209,7 @@ def pressed_on_the_table(scene, robot, force, cycles):
 
 def test_an_event_counts_short_losses_and_keeps_its_fastest_separation(scene, robot):
     """A tool that is pressed on the table leaves it once, for less than `SEPARATION_TIME`, and then stays."""
-    plant, touching, speeds = pressed_on_the_table(scene, robot, 150.0, 300)
+    plant, touching, speeds = pressed_on_the_table(scene, robot, 150.0)
     (impact,) = plant.impacts
     assert impact.losses == np.count_nonzero(touching[1:] & ~touching[:-1]) - 1 == 1
     assert impact.separation_speed == pytest.approx(speeds[touching].max(), rel=0.02)
@@ -241,7 +218,7 @@ def test_an_event_counts_short_losses_and_keeps_its_fastest_separation(scene, ro
 
 @pytest.mark.parametrize(("force", "flight", "impacts"), [(80.0, 0.0044, 1), (60.0, 0.0054, 2)])
 def test_a_loss_of_more_than_five_milliseconds_ends_an_impact(scene, robot, force, flight, impacts):
-    plant, touching, _ = pressed_on_the_table(scene, robot, force, 300)
+    plant, touching, _ = pressed_on_the_table(scene, robot, force)
     begin, end = np.flatnonzero(np.diff(touching.astype(int)) == 1)[1], np.flatnonzero(~touching[1:] & touching[:-1])[0]
     assert 2e-4 * (begin - end) == pytest.approx(flight, abs=3e-4)
     assert len(plant.impacts) == impacts

@@ -3,10 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from flat_box import flat_box_scene
+from flat_box import flat_box_scene, tool_at
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.scene import ArmMount, Scene
@@ -163,9 +162,7 @@ def test_sliding_object_slows_down_by_coulomb_friction(scene, robot, friction):
 
 
 def test_same_commands_give_the_same_bits(scene, robot):
-    placement = pin.SE3(np.diag([1.0, -1.0, -1.0]), np.array([0.5, -0.11, 0.045]))
-    q0 = solve_inverse_kinematics(robot, placement)
-    dq0 = np.linalg.pinv(robot.frame_jacobian(q0)) @ np.array([0.0, 0.5, 0.0, 0.0, 0.0, 0.0])
+    q0, dq0 = tool_at(robot, [0.5, -0.11, 0.045], [0.0, 0.5, 0.0])
     noise = SensorSettings(position_noise=1e-5, velocity_noise=1e-3)
     plants = [MujocoPlant(scene, robot, noise), MujocoPlant(scene, robot, noise)]
     ends = []
