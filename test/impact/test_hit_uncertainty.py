@@ -3,21 +3,17 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from palm_hits import HALF, ROBOT, predicted, scene
 
-from impact_aware.contact import Contact
-from impact_aware.contact.box import Box
-from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact.bodies import ArmState, BodyContact
 from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
 from impact_aware.impact.jump_predictor import JumpPredictor
+from impact_aware.impact.material import RIGID_PADS
 from impact_aware.impact.palm import palm_contacts, table_contacts
 from impact_aware.impact.simultaneous import predict_simultaneous
 from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.robot import RobotModel
 
-ROBOT = RobotModel.from_profile("panda")
-HALF = np.array([0.04, 0.035, 0.03])
-BOX = Box((0.10, 0.065, 0.12))
 STD = {
     "position": 0.002,
     "velocity": 0.003,
@@ -29,22 +25,6 @@ STD = {
     "link_inertia": 0.05,
     "object_mass": 0.05,
 }
-NOTHING = {name: 0.0 for name in STD}
-
-
-def scene(generator, restitution=0.2):
-    """A palm that comes at random onto the face of a box, which is larger than the palm."""
-    q = ROBOT.home + generator.uniform(-0.2, 0.2, 7)
-    tool = ROBOT.placement(q)
-    # A face along the palm's, which looks back at it.
-    facing = tool.rotation[:, 2]
-    normal = -facing
-    contact = Contact("tool", normal, friction=generator.uniform(0.1, 0.9), restitution=restitution)
-    rotation = np.column_stack((tool.rotation[:, 0], -facing, np.cross(tool.rotation[:, 0], -facing)))
-    aside = rotation @ [generator.uniform(-0.03, 0.03), 0.0, generator.uniform(-0.03, 0.03)]
-    body = PlacedShape(BOX, tool.translation + (HALF[2] + BOX.half_extents[1]) * facing + aside, rotation)
-    twist = [*(generator.uniform(0.1, 0.5) * facing + generator.normal(0.0, 0.1, 3)), 0.0, 0.0, 0.0]
-    return q, np.linalg.pinv(ROBOT.frame_jacobian(q)) @ twist, contact, body, generator.uniform(0.5, 3.0)
 
 
 def with_errors(case, x, table=None):
@@ -77,10 +57,8 @@ def drawn(generator):
 
 
 def spread(case, std, table=None):
-    q, dq, contact, body, mass = case
     known = InputCovariance(**{name: value**2 for name, value in std.items()})
-    how = {"obstacle": body.free_object(mass), "shape": body, "table_friction": table}
-    return predict_hit_with_covariance(ROBOT, q, dq, contact, HALF, known, **how)
+    return predicted(case, table=table, pads=RIGID_PADS, covariance=known)
 
 
 @pytest.mark.slow
@@ -110,10 +88,7 @@ def test_each_input_alone_spreads_as_contacts_and_an_arm_made_anew(name):
         std = 0.1 * STD[name] * generator.normal(size=size)
         error = float(std[0]) if name in ("friction", "restitution", "object_mass") else std
         ahead, behind = (with_errors(case, zero | {name: side * error}, 0.3) for side in (1.0, -1.0))
-        q, dq, contact, body, mass = case
-        known = InputCovariance(**{name: np.outer(std, std)})
-        how = {"obstacle": body.free_object(mass), "shape": body, "table_friction": 0.3}
-        found = predict_hit_with_covariance(ROBOT, q, dq, contact, HALF, known, **how)
+        found = predicted(case, pads=RIGID_PADS, covariance=InputCovariance(**{name: np.outer(std, std)}))
         half = 0.5 * (ahead - behind)
         for spread_, own in ((found.velocity_after_covariance, half[:7]), (found.impulse_covariance, half[7:])):
             # Second order of a tenth of the usual errors, and the solver's error.

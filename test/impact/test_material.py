@@ -4,10 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from palm_hits import BOX, HALF, ROBOT, predicted, scene
 
-from impact_aware.contact import Contact
-from impact_aware.contact.box import Box
-from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact.bodies import ArmState, joint_problem
 from impact_aware.impact.hit import ARM, hit_contacts
@@ -16,30 +14,8 @@ from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.material import ANY_PADS, RIGID_PADS, Pads, material_interval
 from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.impact.yielding_pads import LAWS, pads_impulse
-from impact_aware.robot import RobotModel
 
-ROBOT = RobotModel.from_profile("panda")
-HALF, TIP = np.array([0.04, 0.035, 0.03]), np.zeros(3)
-BOX = Box((0.10, 0.065, 0.12))
-
-
-def scene(generator, restitution):
-    """A tool that comes at random onto the face of a box: q, dq, contact, the box where it is, and its mass."""
-    q = ROBOT.home + generator.uniform(-0.2, 0.2, 7)
-    tool = ROBOT.placement(q)
-    facing = tool.rotation[:, 2]
-    contact = Contact("tool", -facing, friction=generator.uniform(0.1, 0.9), restitution=restitution)
-    rotation = np.column_stack((tool.rotation[:, 0], -facing, np.cross(tool.rotation[:, 0], -facing)))
-    place = tool.translation + (HALF[2] + BOX.half_extents[1]) * facing + rotation @ [0.02, 0.0, -0.03]
-    twist = [*(generator.uniform(0.1, 0.5) * facing + generator.normal(0.0, 0.1, 3)), 0.0, 0.0, 0.0]
-    dq = np.linalg.pinv(ROBOT.frame_jacobian(q)) @ twist
-    return q, dq, contact, PlacedShape(BOX, place, rotation), generator.uniform(0.5, 3.0)
-
-
-def predicted(case, half=HALF, table=0.3, pads=ANY_PADS, covariance=None):
-    q, dq, contact, body, mass = case
-    how = {"obstacle": body.free_object(mass), "shape": body, "table_friction": table, "pads": pads}
-    return predict_hit_with_covariance(ROBOT, q, dq, contact, half, covariance or InputCovariance(), **how)
+TIP = np.zeros(3)
 
 
 def test_pads_that_are_drawn_anew_are_inside_two_deviations():
@@ -76,7 +52,7 @@ def test_pads_that_are_drawn_anew_are_inside_two_deviations():
 @pytest.mark.parametrize("half", [HALF, TIP])
 def test_the_mean_is_an_impact_of_its_own(half):
     """Momentum of the object, energy of both, and the velocities of the contact, as of any impulses."""
-    q, dq, _, body, mass = case = scene(np.random.default_rng(5), 0.2)
+    q, dq, _, body, mass = case = scene(np.random.default_rng(5))
     table = None if half is HALF else 0.3
     found, law = (predicted(case, half, table, each).prediction for each in (ANY_PADS, RIGID_PADS))
     box, twist = body.free_object(mass), found.object_twist_after
@@ -103,7 +79,7 @@ def test_pads_have_no_friction_where_the_method_has_none():
 
 
 def test_one_contact_has_no_material():
-    case = scene(np.random.default_rng(6), 0.2)
+    case = scene(np.random.default_rng(6))
     found, law = (predicted(case, TIP, None, each) for each in (ANY_PADS, RIGID_PADS))
     np.testing.assert_allclose(found.prediction.velocity_after, law.prediction.velocity_after, atol=1e-12)
     assert not found.velocity_after_covariance.any() and not found.impulse_covariance.any()
@@ -115,7 +91,7 @@ def test_one_contact_has_no_material():
 
 
 def test_the_material_adds_to_what_inputs_spread():
-    case, inputs = scene(np.random.default_rng(7), 0.2), InputCovariance(velocity=1e-4)
+    case, inputs = scene(np.random.default_rng(7)), InputCovariance(velocity=1e-4)
     both, alone = predicted(case, covariance=inputs), predicted(case)
     law = predicted(case, pads=RIGID_PADS, covariance=inputs)
     for name in ("velocity_after_covariance", "impulse_covariance"):
