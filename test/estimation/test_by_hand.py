@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pinocchio as pin
 import pytest
+from sliders import slider
 
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError
@@ -16,7 +16,6 @@ from impact_aware.estimation.polynomial import fit_polynomial
 from impact_aware.estimation.registry import BOTH_SIDES
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
-from impact_aware.robot import RobotModel
 
 PERIOD = 1e-3
 TIMES = np.arange(0.0, 0.4, PERIOD)
@@ -104,15 +103,6 @@ def test_online_estimation_passes_the_time_error_on_and_ends_at_the_next_impact(
     assert [late.key for late in found] == [5, 6]
     assert found[0].estimate.window[1] < 0.18
     assert found[0].estimate.standard_error[0] == pytest.approx(4.0 * 3e-3, rel=1e-3)
-
-
-def slider():
-    """2 kg along z with a motor of 3 kg."""
-    model = pin.Model()
-    joint = model.addJoint(0, pin.JointModelPZ(), pin.SE3.Identity(), "slider")
-    model.appendBodyToJoint(joint, pin.Inertia(2.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
-    model.addFrame(pin.Frame("tool", joint, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
-    return RobotModel(model, name="slider", tool_frame="tool", apparent_motor_inertia=[3.0], home=[0.0])
 
 
 def trial(restitution=0.5, obstacle=None, after=0.1, before_error=0.03):

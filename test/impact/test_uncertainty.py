@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from sliders import slider
 
 from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, NoSolutionError
@@ -204,16 +205,11 @@ def test_refuses_what_is_no_covariance(robot, field, value, expected):
 
 def test_each_input_alone_on_a_slider_by_hand():
     # A slider of 2 kg with a motor of 3 kg, stopped with restitution 0.25 at -0.4 m/s: v+ = -0.25 v, p = -1.25 m v.
-    model = pin.Model()
-    joint = model.addJoint(0, pin.JointModelPZ(), pin.SE3.Identity(), "slider")
-    model.appendBodyToJoint(joint, pin.Inertia(2.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
-    model.addFrame(pin.Frame("tool", joint, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
-    slider = RobotModel(model, name="slider", tool_frame="tool", apparent_motor_inertia=[3.0], home=[0.0])
-    contact = Contact("tool", (0.0, 0.0, 1.0), restitution=0.25)
+    arm, contact = slider(), Contact("tool", (0.0, 0.0, 1.0), restitution=0.25)
 
     def spread(**given_):
         found = predict_with_covariance(
-            slider, [0.0], [-0.4], contact, InputCovariance(**given_), method="frictionless"
+            arm, [0.0], [-0.4], contact, InputCovariance(**given_), method="frictionless"
         )
         return found.velocity_after_covariance[0, 0], found.impulse_covariance[2, 2]
 

@@ -1,4 +1,4 @@
-"""An arm whose every number is known by hand: two sliders at right angles, without gravity."""
+"""Arms whose every number is known by hand: one slider, and two at right angles, without gravity."""
 
 import dataclasses
 
@@ -9,6 +9,15 @@ from impact_aware.robot import RobotModel, load_profile
 
 TOOL = (0.1, 0.7, 0.2)
 """Of the tool beside the last slider, m."""
+
+
+def slider():
+    """2 kg along z with a motor of 3 kg."""
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelPZ(), pin.SE3.Identity(), "slider")
+    model.appendBodyToJoint(joint, pin.Inertia(2.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    model.addFrame(pin.Frame("tool", joint, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    return RobotModel(model, name="slider", tool_frame="tool", apparent_motor_inertia=[3.0], home=[0.0])
 
 
 def two_sliders(effort_kind=""):
