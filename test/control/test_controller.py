@@ -59,6 +59,22 @@ def contact_state(robot, task, field, speed=1.0):
     return q, np.linalg.solve(rows, np.concatenate([speed * field.arms[0].impact_velocity, np.zeros(4)]))
 
 
+@pytest.fixture
+def two_begun(robot, task, field):
+    """A controller of two such arms just started, face to face, and their state in contact."""
+
+    def begin(**parameters):
+        turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.2, 0.0, 0.0]))
+        both = dataclasses.replace(field, arms=(field.arms[0], field.arms[0]))
+        q, dq = (np.tile(part, 2) for part in contact_state(robot, task, field))
+        controller = LawLoop([robot, robot], ControlParameters(**parameters), both, [pin.SE3.Identity(), turn])
+        controller.start(0.0, q, np.zeros(14))
+        controller.cycle(0.9, q, dq)
+        return controller, q, dq
+
+    return begin
+
+
 def test_in_free_motion_the_tool_follows_the_field(robot, field, begun):
     controller, q, dq = begun()
     commands, _, _ = free_motion(robot, controller, q, dq, 900)
@@ -131,15 +147,9 @@ def test_the_variants_differ_in_interim_and_prediction_only(
     np.testing.assert_allclose(after.reference_twist[0, :3], wanted, atol=1e-6)
 
 
-def test_with_contact_completion_gamma_waits_for_the_second_arm(robot, task, field):
-    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.2, 0.0, 0.0]))
-    both = dataclasses.replace(field, arms=(field.arms[0], field.arms[0]))
-    q, dq = (np.tile(part, 2) for part in contact_state(robot, task, field))
+def test_with_contact_completion_gamma_waits_for_the_second_arm(two_begun):
     for end, blends in (("time", (0.6, 0.75)), ("contact_complete", (0.0, 0.15))):
-        settings = ControlParameters(interim_end=end)
-        controller = LawLoop([robot, robot], settings, both, [pin.SE3.Identity(), turn])
-        controller.start(0.0, q, np.zeros(14))
-        controller.cycle(0.9, q, dq)
+        controller, q, dq = two_begun(interim_end=end)
         assert controller.notify_impact(0.9, 0.9, PREDICTION, arm=1)
         waiting = controller.cycle(0.96, q, dq)
         assert (waiting.mode, waiting.blend) == (Mode.INTERIM, pytest.approx(blends[0]))
@@ -148,35 +158,23 @@ def test_with_contact_completion_gamma_waits_for_the_second_arm(robot, task, fie
         assert not controller.notify_contact_complete(0.98)
 
 
-def test_while_the_second_arm_is_waited_for_turning_is_damped_by_the_clock(robot, task, field):
+def test_while_the_second_arm_is_waited_for_turning_is_damped_by_the_clock(two_begun):
     """With contact completion the angular target is the clock's, the linear one that of gamma = 0."""
-    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.2, 0.0, 0.0]))
-    both = dataclasses.replace(field, arms=(field.arms[0], field.arms[0]))
-    q, dq = (np.tile(part, 2) for part in contact_state(robot, task, field))
     targets = {}
     for end in ("time", "contact_complete"):
-        settings = ControlParameters(interim_end=end)
-        controller = LawLoop([robot, robot], settings, both, [pin.SE3.Identity(), turn])
-        controller.start(0.0, q, np.zeros(14))
-        controller.cycle(0.9, q, dq)
+        controller, q, dq = two_begun(interim_end=end)
         controller.notify_impact(0.9, 0.9, PREDICTION, arm=1)
         at_impact = controller.cycle(0.9, q, dq).target_acceleration
         targets[end] = controller.cycle(0.96, q, dq + 0.1).target_acceleration
-    wrench = [by_wrench(arm, both.arms[0].feedforward_wrench) for arm in controller.arms]
+    wrench = [by_wrench(arm, controller.field.arms[0].feedforward_wrench) for arm in controller.arms]
     clocked = targets["time"][:, 3:] - 0.6 * np.array(wrench)[:, 3:]
     np.testing.assert_allclose(targets["contact_complete"][:, 3:], clocked, atol=1e-9)
     # Position feedback alone: within one cycle's way of the moving place, 40 times 0.5 mm, of what it was.
     np.testing.assert_allclose(targets["contact_complete"][:, :3], at_impact[:, :3], atol=0.03)
 
 
-def test_complete_contact_is_not_waited_for_endlessly(robot, task, field):
-    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.2, 0.0, 0.0]))
-    both = dataclasses.replace(field, arms=(field.arms[0], field.arms[0]))
-    q, dq = (np.tile(part, 2) for part in contact_state(robot, task, field))
-    settings = ControlParameters(interim_end="contact_complete", completion_timeout=0.3)
-    controller = LawLoop([robot, robot], settings, both, [pin.SE3.Identity(), turn])
-    controller.start(0.0, q, np.zeros(14))
-    controller.cycle(0.9, q, dq)
+def test_complete_contact_is_not_waited_for_endlessly(two_begun):
+    controller, q, dq = two_begun(interim_end="contact_complete", completion_timeout=0.3)
     controller.notify_impact(0.9, 0.9, PREDICTION, arm=1)
     assert controller.cycle(1.15, q, dq).blend == 0.0
     assert controller.cycle(1.25, q, dq).blend == pytest.approx(0.5)

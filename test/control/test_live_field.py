@@ -72,12 +72,10 @@ def posture(field: LiveField, index: int = 0, shift=(0.0, 0.0, 0.0)) -> np.ndarr
     return start_posture(field.task.arms[index], arm.robot, position)
 
 
-def event(field: LiveField, index: int = 0, time: float = 2.0, shift=(0.0, 0.0, 0.0), velocity=None) -> ImpactEvent:
-    reached = posture(field, index, shift)
-    if velocity is None:
-        arm = field._arms[index]
-        wanted = arm.base.rotation.T @ field.field.arms[index].impact_velocity
-        velocity = np.linalg.pinv(arm.robot.frame_jacobian(reached)) @ np.concatenate([wanted, np.zeros(3)])
+def event(field: LiveField, index: int = 0, time: float = 2.0, shift=(0.0, 0.0, 0.0)) -> ImpactEvent:
+    reached, arm = posture(field, index, shift), field._arms[index]
+    wanted = arm.base.rotation.T @ field.field.arms[index].impact_velocity
+    velocity = np.linalg.pinv(arm.robot.frame_jacobian(reached)) @ np.concatenate([wanted, np.zeros(3)])
     return ImpactEvent(time, time + 0.004, 1e-4, "kink", 0, reached, velocity, None, np.ones(7), 1.0)
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import law_contract
 import numpy as np
 import pytest
 
@@ -205,22 +206,17 @@ def test_laws_come_at_their_rate_and_at_once_with_another_mode():
 
 
 def made(**changes):
-    """A law about a posture near the home, whose torque differs little from gravity."""
+    """A law of 50 ms whose derivatives differ from joint to joint and are not symmetric."""
     n = PANDA.n
     values = {
-        "joint_names": PANDA.joint_names,
-        "effort": PANDA.gravity(PANDA.home) + 0.1 * np.arange(n),
         "effort_rate": 1.5 - np.arange(n),
         "position_gain": np.diag(np.arange(1.0, n + 1.0)) + 0.5 * np.eye(n, k=1),
         "velocity_gain": 0.2 * np.eye(n) + 0.1 * np.eye(n, k=-1),
-        "position": PANDA.home,
         "velocity": np.linspace(-0.1, 0.2, n),
-        "stamp": 5.0,
         "validity": 0.05,
         "sequence": 3,
-        "mode": Mode.ANTE,
     }
-    return LocalLaw(**(values | changes))
+    return law_contract.made(PANDA, **(values | changes))
 
 
 def test_the_torque_of_a_law_by_hand():

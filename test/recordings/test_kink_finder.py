@@ -38,12 +38,18 @@ def hit(times: Array, ringing: float = 0.0) -> Array:
     return rounded(BEFORE * times[:, None] + curved + JUMP * (since + swing)[:, None])
 
 
+def finder_of(samples: ArmSamples, rate: float, response: Array | None = None) -> KinkFinder:
+    """A finder that has seen samples at a rate, Hz, of an arm with directions of contacts where they are known."""
+    finder = KinkFinder(1.0 / rate, lambda posture: response)
+    finder.feed(samples)
+    finder.finish()
+    return finder
+
+
 def jumps(times: Array, positions: Array, rate: float) -> list[tuple[float, float]]:
     """Time and standard error of every jump."""
-    finder = KinkFinder(1.0 / rate, lambda posture: None)
-    finder.feed(ArmSamples(times, positions))
-    finder.finish()
-    return [(candidate.branches.time, candidate.time_std) for candidate in finder.candidates if candidate.is_jump]
+    found = finder_of(ArmSamples(times, positions), rate).candidates
+    return [(candidate.branches.time, candidate.time_std) for candidate in found if candidate.is_jump]
 
 
 @pytest.mark.slow
@@ -72,10 +78,8 @@ def test_a_weak_jump_that_follows_another_is_found_amid_its_oscillation() -> Non
     second = HIT + 0.083
     weak = np.array([-0.11, 0.2, -0.06])
     positions = hit(times, ringing=0.5) + weak * np.maximum(times - second, 0.0)[:, None]
-    finder = KinkFinder(1.0 / 200.0, lambda posture: None)
-    finder.feed(ArmSamples(times, positions))
-    finder.finish()
-    found = sorted((each for each in finder.candidates if each.is_jump), key=lambda each: each.branches.time)
+    candidates = finder_of(ArmSamples(times, positions), 200.0).candidates
+    found = sorted((each for each in candidates if each.is_jump), key=lambda each: each.branches.time)
     assert [candidate.threshold for candidate in found] == [JUMP_ODDS, SECOND_JUMP_ODDS]
     assert [candidate.branches.time for candidate in found] == pytest.approx([HIT, second], abs=4e-3)
 
@@ -108,9 +112,7 @@ def test_the_smallest_jump_that_can_be_seen_is_about_that(rate: float) -> None:
     def found(size: float) -> tuple[int, float]:
         kink = size * np.array([0.4, -1.0, 0.7]) * np.maximum(times - HIT, 0.0)[:, None]
         positions = BEFORE * times[:, None] + kink + STEP * rng.standard_normal((len(times), 3))
-        finder = KinkFinder(1.0 / rate, lambda posture: None)
-        finder.feed(ArmSamples(times, positions))
-        finder.finish()
+        finder = finder_of(ArmSamples(times, positions), rate)
         return sum(candidate.is_jump for candidate in finder.candidates), finder.smallest_jump
 
     _, smallest = found(0.0)
@@ -126,9 +128,7 @@ def test_the_time_does_not_depend_on_what_is_known_of_the_arm() -> None:
     known = np.array([[0.3, -0.1], [-0.07, 0.4], [0.2, 0.25]])
     found = []
     for response in (None, known):
-        finder = KinkFinder(1.0 / 200.0, lambda posture, response=response: response)
-        finder.feed(ArmSamples(times, hit(times, ringing=0.4)))
-        finder.finish()
+        finder = finder_of(ArmSamples(times, hit(times, ringing=0.4)), 200.0, response)
         found.append([candidate.branches.time for candidate in finder.candidates if candidate.is_jump])
     assert len(found[0]) == 1 and found[0] == pytest.approx(found[1], abs=1e-9)
 
@@ -200,9 +200,7 @@ def test_one_wrong_sample_is_no_event_whatever_let_it_through(fault: str, rate: 
     positions = rounded(BEFORE * times[:, None] + 0.5 * np.array([1.5, -0.6, 2.1]) * times[:, None] ** 2)
     row = round(0.4 * rate)
     positions[row] += (8e-4 * BEFORE) if fault == "late" else np.array([0.0, 1.5e-3, 0.0])
-    finder = KinkFinder(1.0 / rate, lambda posture: None)
-    finder.feed(ArmSamples(times, positions))
-    finder.finish()
+    finder = finder_of(ArmSamples(times, positions), rate)
     tested = [candidate for candidate in finder.candidates if abs(candidate.instant - times[row]) < 0.03]
     assert tested and not any(candidate.is_jump for candidate in tested)
     assert max(candidate.gain for candidate in tested) < 3.0 and max(candidate.step_gain for candidate in tested) < 3.0
@@ -240,9 +238,7 @@ def test_stamps_with_an_error_of_their_own_tell_less_of_the_time() -> None:
     error = np.where(np.abs(times - HIT) < 0.012, 3e-4, 0.0)
 
     def std(time_std: Array | None) -> float:
-        finder = KinkFinder(0.005, lambda posture: None)
-        finder.feed(ArmSamples(times, hit(times), time_std=time_std))
-        finder.finish()
+        finder = finder_of(ArmSamples(times, hit(times), time_std=time_std), 200.0)
         (jump,) = (candidate for candidate in finder.candidates if candidate.is_jump)
         assert abs(jump.strongest.time - HIT) < 3.0 * jump.time_std
         return jump.time_std
@@ -254,9 +250,7 @@ def test_tests_are_bounded_however_many_candidates_there_are() -> None:
     """Taps at 12 Hz for 10 s: at most `MOST_CANDIDATES` and `MOST_PER_SECOND`, each looked at three times at most."""
     times = np.arange(2000) / 200.0
     taps = np.abs((times * 12.0) % 2.0 - 1.0) / 12.0
-    finder = KinkFinder(0.005, lambda posture: None)
-    finder.feed(ArmSamples(times, rounded(BEFORE * taps[:, None])))
-    finder.finish()
+    finder = finder_of(ArmSamples(times, rounded(BEFORE * taps[:, None])), 200.0)
     most = MOST_CANDIDATES + MOST_PER_SECOND * times[-1]
     assert finder.untested > 0 and len(finder.candidates) <= most
     assert finder.tests <= 4 * most
