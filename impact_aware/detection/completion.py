@@ -32,16 +32,12 @@ class ContactCompletion:
 
     Attributes:
         time: Stamp of the sample at which it was known, s.
-        time_first: Refined time of the first impact, s.
-        time_last: Refined time of the last impact, s.
         contacts: Impacts in the sequence.
         reason: `settled`, or `timeout` when `longest` had passed first.
         ripple: Largest velocity ripple of a joint at the end, rad/s; NaN if never known.
     """
 
     time: float
-    time_first: float
-    time_last: float
     contacts: int
     reason: str
     ripple: float
@@ -126,7 +122,7 @@ class CompletionDetector:
         if not settled and now - first.time < self.longest:
             return None
         reason = "settled" if settled else "timeout"
-        completion = ContactCompletion(now, first.time, last.time, len(self._events), reason, ripple)
+        completion = ContactCompletion(now, len(self._events), reason, ripple)
         self._events = []
         self._quiet_since = np.inf
         return completion

@@ -141,7 +141,7 @@ def test_events_are_numbered_and_a_sequence_ends_once():
         found += watch.update(JointSample(time, BEFORE * time + JUMP * max(time - 0.1003, 0.0)))
     assert [each.sequence for each in found] == [1, 2]
     end = found[1].completion
-    assert (end.contacts, end.reason, end.time_first, end.time_last) == (2, "settled", 0.1003, 0.118)
+    assert (end.contacts, end.reason) == (2, "settled")
     # 30 samples behind the other arm's impact, then 15 ms of quiet.
     assert end.time == pytest.approx(0.12 + 0.030 + 0.015, abs=2 * PERIOD)
     assert watch.sequence == 2
