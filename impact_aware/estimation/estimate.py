@@ -14,7 +14,6 @@ from impact_aware.estimation.polynomial import fit_polynomial, select
 from impact_aware.estimation.registry import BOTH_SIDES, DEFAULT_ESTIMATOR, Estimator, find_estimator
 from impact_aware.estimation.result import BranchFit
 from impact_aware.records import VelocityEstimate
-from impact_aware.robot import RobotModel
 
 LARGEST_ERROR = 100.0
 """Standard error beyond which a velocity is not determined, rad/s or m/s: no arm reaches a third of it."""
@@ -132,17 +131,6 @@ def fit_before(since_impact: Array, positions: Array, settings: AnteImpactSettin
     end = -settings.guard if settings.guard > 0.0 else -1e-6
     chosen = select(since_impact, positions, end - settings.window, end, settings.order + 3)
     return fit_polynomial(*chosen, settings.order)
-
-
-def cartesian_positions(robot: RobotModel, positions: ArrayLike, *, frame: str | None = None) -> Array:
-    """Path (k, 3) of a frame (the tool when None) in the base frame, m, from joint positions (k, n).
-
-    Estimating on this path is the Cartesian form of Aouaj 2021 and Aouaj thesis: its derivative is J(q) dq.
-    """
-    joint_positions = np.asarray(positions, dtype=float)
-    if joint_positions.ndim != 2 or joint_positions.shape[1] != robot.n:
-        raise InvalidInputError("positions", f"shape {joint_positions.shape}", f"(k, {robot.n})")
-    return np.array([robot.placement(q, frame).translation for q in joint_positions])
 
 
 def _checked(times: ArrayLike, positions: ArrayLike, impact_time: float) -> tuple[Array, Array]:

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation import estimate
-from impact_aware.estimation.estimate import AnteImpactSettings, cartesian_positions
+from impact_aware.estimation.estimate import AnteImpactSettings
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
-from impact_aware.robot import RobotModel
 
 TIMES = np.arange(0.0, 0.5, 1e-3)
 IMPACT = 0.2
@@ -112,19 +111,6 @@ def test_an_estimator_of_your_own_is_welcome():
     found = estimate(TIMES, recording(), IMPACT, method=PolynomialEstimator(0.05, 1))
     np.testing.assert_allclose(found.velocity_after, AFTER, atol=1e-9)
     assert found.method == "PolynomialEstimator"
-
-
-def test_cartesian_path_has_the_jacobians_velocity():
-    robot = RobotModel.from_profile("kuka_lwr4")
-    rate = np.linspace(-0.3, 0.3, 7)
-    q = np.array(robot.home) + (TIMES - IMPACT)[:, None] * rate
-    path = cartesian_positions(robot, q)
-    found = estimate(TIMES, path, IMPACT, method=PolynomialEstimator(0.05, 3))
-    expected = robot.frame_jacobian(np.array(robot.home))[:3] @ rate
-    # A cubic over 50 ms of an arc: the fourth derivative, of order 0.01 m/s^4, times 0.05^3.
-    np.testing.assert_allclose(found.velocity_after, expected, atol=1e-5)
-    with pytest.raises(InvalidInputError):
-        cartesian_positions(robot, q[:, :6])
 
 
 @pytest.mark.parametrize(
