@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.geometry import Contact, contact_jacobian
-from impact_aware.experiments.models.flexible_joint import planar_arm
 from impact_aware.experiments.validation.coulomb_limit import direction_study, slip_change
 from impact_aware.impact import predict
-from impact_aware.robot import RobotModel
-
-
-@pytest.fixture(scope="module")
-def planar():
-    return planar_arm(RobotModel.from_profile("panda"))
 
 
 @pytest.mark.parametrize("friction", [0.05, 0.1, 0.2])
@@ -28,8 +21,8 @@ def test_a_planar_arm_never_turns_its_slip_so_both_maps_agree_while_it_lasts(pla
     np.testing.assert_allclose(exact.velocity_after, fixed.velocity_after, atol=1e-12)
 
 
-def test_slip_that_turns_little_and_lasts_is_predicted_well_by_the_fixed_direction():
-    study = direction_study(RobotModel.from_profile("panda"), seed=5, count=400)
+def test_slip_that_turns_little_and_lasts_is_predicted_well_by_the_fixed_direction(robot):
+    study = direction_study(robot, seed=5, count=400)
     straight = (study["turn"] < 0.05) & (study["slowdown"] < 1.0)
     turning = ~study["sticks"] & (study["turn"] > 0.5)
     assert np.median(study["difference"][turning]) > 5.0 * np.median(study["difference"][straight])

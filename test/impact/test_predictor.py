@@ -162,18 +162,6 @@ def test_separating_velocity_is_left_alone(robot):
             assert result.energy_loss == 0.0
 
 
-def test_without_motor_inertia_every_choice_is_m(robot):
-    bare = RobotModel(robot.model.copy(), name="bare", tool_frame="tool", motor_inertia=np.zeros(robot.n))
-    for number in range(5):
-        q, dq, contact, _ = draw(robot, number)
-        reference = predict(bare, q, dq, contact, inertia="M").velocity_after
-        for inertia in ("M+B_theta", "M+B_rho"):
-            np.testing.assert_allclose(
-                predict(bare, q, dq, contact, inertia=inertia).velocity_after, reference, atol=EXACT
-            )
-        np.testing.assert_allclose(predict(robot, q, dq, contact, inertia="M").velocity_after, reference, atol=EXACT)
-
-
 def test_each_inertia_by_hand_and_none_disturbs_another():
     # A slider of 2 kg with motors of 3 kg (B_theta) and 7 kg (B_rho) catches a ball of 4 kg that comes at 0.6 m/s.
     model = pin.Model()

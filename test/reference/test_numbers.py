@@ -8,7 +8,6 @@ import pytest
 from impact_aware.reference import AnteImpactField, ArmReference, PostImpactField, ReferenceField
 from impact_aware.reference.rotation import (
     quaternion_from_rotation,
-    rotation_error,
     rotation_from_quaternion,
     rotation_from_rpy,
 )
@@ -211,12 +210,3 @@ def test_quaternions_are_x_y_z_w_and_angles_are_about_fixed_axes():
     np.testing.assert_allclose(quaternion_from_rotation(about(2, 3.0)), [0, 0, np.sin(1.5), np.cos(1.5)], atol=1e-12)
     slightly_long = np.array([0.0, 0.0, 0.6, 0.8]) * 1.0005
     np.testing.assert_allclose(rotation_from_quaternion(slightly_long), rotation_from_quaternion([0, 0, 0.6, 0.8]))
-
-
-def test_the_rotation_error_leads_from_the_tool_to_what_is_desired():
-    np.testing.assert_allclose(rotation_error(about(1, 0.2), about(1, 0.5)), [0, 0.3, 0], atol=1e-12)
-    for axis in range(3):
-        # Nearly half a turn, where the largest component of the quaternion is the axis.
-        expected = np.zeros(3)
-        expected[axis] = -3.0
-        np.testing.assert_allclose(rotation_error(about(axis, 1.6), about(axis, -1.4)), expected, atol=1e-12)

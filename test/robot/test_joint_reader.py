@@ -197,12 +197,6 @@ def test_a_message_that_names_a_joint_twice_is_refused_with_that_name():
     assert reader.take(1.0, names[:2], [0.0] * 2, [0.0] * 2, []) == "joint_states lacks wrist"
 
 
-def test_a_name_given_twice_is_refused():
-    mapping = JointOrder(JOINTS)
-    assert not mapping.locate(["shoulder", "elbow", "wrist", "elbow"])
-    assert mapping.missing == ("elbow",)
-
-
 def test_an_order_without_joints_is_found_in_anything_and_picks_nothing():
     order = JointOrder([])
     assert order.locate([])
