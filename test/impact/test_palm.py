@@ -3,6 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from palm_hits import BOX, CONTACT, DQ, HALF, NORMAL, ROBOT, ROWS, TOOL, Q
 
 from impact_aware.contact import Contact
 from impact_aware.contact.box import Box, homogeneous_box
@@ -21,21 +22,8 @@ from impact_aware.impact.palm import (
 )
 from impact_aware.impact.predictor import predict
 from impact_aware.impact.simultaneous import predict_simultaneous
-from impact_aware.robot import RobotModel
-from impact_aware.task import load_task, start_posture
 
-ROBOT = RobotModel.from_profile("panda")
-TASK = load_task("hit_and_push_palm")
-# Into the robot: the palm comes along -y.
-NORMAL = np.array([0.0, 1.0, 0.0])
-HALF = np.array([0.04, 0.035, 0.03])
-BOX_HALF = np.array([0.10, 0.065, 0.12])
-Q = start_posture(TASK.arms[0], ROBOT)
-ROWS = np.vstack([ROBOT.frame_jacobian(Q), np.eye(7)[:1]])
-# 0.5 m/s onto the face, and some along it; the tool does not turn.
-DQ = np.linalg.solve(ROWS, [0.06, -0.5, 0.04, 0.0, 0.0, 0.0, 0.0])
-TOOL = ROBOT.placement(Q)
-CONTACT = Contact(ROBOT.tool_frame, NORMAL, friction=0.6, radius=0.03)
+BOX_HALF = BOX.half_extents
 
 
 def box(lower=0.0, aside=0.0):

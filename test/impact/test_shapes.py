@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pinocchio as pin
 import pytest
+from palm_hits import CONTACT, DQ, HALF, NORMAL, ROBOT, TOOL, Q
 
-from impact_aware.contact import Contact
 from impact_aware.contact.cylinder import Cylinder
 from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.hull import Hull
@@ -16,26 +16,14 @@ from impact_aware.impact.hit import predict_hit
 from impact_aware.impact.jump_predictor import JumpPredictor
 from impact_aware.impact.palm import palm_contacts, table_contacts
 from impact_aware.impact.predictor import predict
-from impact_aware.robot import RobotModel
-from impact_aware.task import load_task, start_posture
 
-ROBOT = RobotModel.from_profile("panda")
-TASK = load_task("hit_and_push_palm")
-NORMAL = np.array([0.0, 1.0, 0.0])
-HALF = np.array([0.04, 0.035, 0.03])
 CAN = Cylinder(0.05, 0.08)
-Q = start_posture(TASK.arms[0], ROBOT)
-DQ = np.linalg.solve(
-    np.vstack([ROBOT.frame_jacobian(Q), np.eye(7)[:1]]), [0.06, -0.5, 0.04, 0.0, 0.0, 0.0, 0.0]
-)  # 0.5 m/s against the normal, and some along the face; the tool does not turn
-TOOL = ROBOT.placement(Q)
-CONTACT = Contact(ROBOT.tool_frame, NORMAL, friction=0.6, radius=0.03)
 CENTRE_CONTACT = BodyContact("arm", NORMAL, np.zeros(3), "object", 0.4)
 
 
-def touched(shape, tool, position, rotation=None, normal=NORMAL):
+def touched(shape, tool, position, normal=NORMAL):
     centre = dataclasses.replace(CENTRE_CONTACT, normal=np.array(normal))
-    body = PlacedShape(shape, np.array(position), np.eye(3) if rotation is None else rotation)
+    body = PlacedShape(shape, np.array(position))
     return palm_contacts(centre, tool, HALF, body)
 
 

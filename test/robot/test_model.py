@@ -110,15 +110,6 @@ def test_tool_adds_its_mass_and_its_frame():
     np.testing.assert_allclose(with_tool.mass_matrix(q, "M") - without.mass_matrix(q, "M"), grown, atol=1e-12)
 
 
-def test_limits_keep_the_margin_and_hold_home(robot):
-    model = robot.model
-    np.testing.assert_allclose(robot.limits.position_lower, np.array(model.lowerPositionLimit) + 0.05)
-    np.testing.assert_allclose(robot.limits.position_upper, np.array(model.upperPositionLimit) - 0.05)
-    assert np.all(robot.home > robot.limits.position_lower)
-    assert np.all(robot.home < robot.limits.position_upper)
-    assert np.all(robot.limits.effort > 0.0)
-
-
 def test_constants_are_frozen(robot):
     for array in (robot.apparent_motor_inertia, robot.motor_inertia, robot.home, robot.limits.effort):
         with pytest.raises(ValueError, match="read-only"):
@@ -290,12 +281,7 @@ def test_a_tool_is_rotated_and_placed_in_the_frame_that_carries_it():
     assert grown[0, 0] == pytest.approx(0.02, abs=1e-14)
 
 
-def test_safety_limits_take_the_profile_then_the_call_before_the_urdf():
-    robot = RobotModel.from_urdf(PENDULUM, position_margin=0.25, effort_rate=[70.0])
-    limits = SafetyLimits.of(robot)
-    figures = ("position_lower", "position_upper", "velocity", "effort", "effort_rate", "velocity_jump")
-    # The whole position range, a tenth more than the URDF's velocity.
-    assert [float(getattr(limits, name)[0]) for name in figures] == [-1.0, 3.0, 2.2, 10.0, 70.0, 2.0]
+def test_safety_limits_take_the_call_before_the_profile():
     profile = replace(load_profile("panda"), safety={"tool_speed": 0.9, "effort": 5.0, "contact_force": 77.0})
     panda = RobotModel.from_profile(profile)
     own, called = SafetyLimits.of(panda), SafetyLimits.of(panda, tool_speed=0.4, workspace_lower=[-1.0, -2.0, -3.0])

@@ -87,18 +87,13 @@ def test_what_a_profile_does_not_say_is_the_cautious_choice(tmp_path):
     assert profile.tool is None and profile.motor_inertia == profile.home == profile.effort_rate == ()
     assert profile.safety == profile.notes == {}
     assert profile.apparent_motor_inertia_std == 0.0
+    robot = RobotModel.from_profile(profile)
+    assert robot.motor_inertia is None and robot.tool_frame == "tip"
 
 
 def test_numbers_that_yaml_takes_for_text_are_read(tmp_path):
     path = write(tmp_path, "urdf: arm.urdf\njoints: [a, b]\napparent_motor_inertia: [1e-5, 2e-5]\n")
     assert load_profile(path).apparent_motor_inertia == (1e-5, 2e-5)
-
-
-def test_only_three_fields_are_needed(tmp_path):
-    profile = load_profile(write(tmp_path, {key: GOOD[key] for key in ("urdf", "joints", "apparent_motor_inertia")}))
-    robot = RobotModel.from_profile(profile)
-    assert robot.motor_inertia is None
-    assert robot.tool_frame == "tip"
 
 
 def test_unknown_robot_lists_the_known_ones():

@@ -20,7 +20,6 @@ from impact_aware.task import load_task, start_posture
 from impact_aware.task.arms import robots_of_task
 
 ROBOT = RobotModel.from_profile("panda")
-DOWN = (np.pi, 0.0, 0.0)
 
 
 def drift(plant, cycles):
@@ -32,23 +31,24 @@ def drift(plant, cycles):
     return plant
 
 
-def push_with_the_hand_across():
-    """The tool points down and moves against the box: the hand, 10 cm wide to each side, is in front of the tip."""
-    task = load_task("hit_and_push")
-    arm = dataclasses.replace(task.arms[0], orientation_rpy=DOWN, posture=(), null_space_position=0.0)
-    # Without friction the table takes no momentum of it.
-    task = dataclasses.replace(task, object=dataclasses.replace(task.object, friction_table=0.0))
-    q0 = start_posture(arm, ROBOT, (0.5, 0.18, 0.1))
-    plant = MujocoPlant(task_scene(dataclasses.replace(task, arms=(arm,))), ROBOT)
-    plant.reset(q0, dq0=np.linalg.pinv(ROBOT.frame_jacobian(q0)) @ np.array([0.0, -0.5, 0.0, 0.0, 0.0, 0.0]))
+TASK = load_task("hit_and_push")
+# The tool points down: the hand, 10 cm wide to each side, is in front of the tip.
+ACROSS = dataclasses.replace(TASK.arms[0], orientation_rpy=(np.pi, 0.0, 0.0), posture=(), null_space_position=0.0)
+START = start_posture(ACROSS, ROBOT, (0.5, 0.18, 0.1))
+
+
+@pytest.fixture(scope="module")
+def early():
+    """The hand moves against the box; without friction the table takes no momentum of that."""
+    task = dataclasses.replace(TASK, arms=(ACROSS,), object=dataclasses.replace(TASK.object, friction_table=0.0))
+    plant = MujocoPlant(task_scene(task), ROBOT)
+    plant.reset(START, dq0=np.linalg.pinv(ROBOT.frame_jacobian(START)) @ np.array([0.0, -0.5, 0.0, 0.0, 0.0, 0.0]))
     return drift(plant, 60)
 
 
 def way_of_the_hand():
     """How far the hand can move along -y from the start until it touches the box, m."""
-    q0 = start_posture(dataclasses.replace(load_task("hit_and_push").arms[0], orientation_rpy=DOWN, posture=(),
-                                           null_space_position=0.0), ROBOT, (0.5, 0.18, 0.1))  # fmt: skip
-    pin.forwardKinematics(ROBOT.model, ROBOT.data, q0)
+    pin.forwardKinematics(ROBOT.model, ROBOT.data, START)
     hand = next(part for part in link_shapes(ROBOT) if part.link == "panda_hand")
     place, box, way = ROBOT.data.oMi[hand.joint] * hand.placement, coal.Box(0.2, 0.13, 0.2), 0.0
     result = coal.DistanceResult()
@@ -60,11 +60,6 @@ def way_of_the_hand():
             return way
         way += gap
         result.clear()
-
-
-@pytest.fixture(scope="module")
-def early():
-    return push_with_the_hand_across()
 
 
 def test_a_hand_that_is_in_front_of_the_tip_hits_first_and_where_it_is(early):

@@ -28,9 +28,9 @@ def arm(request):
     return robot, model, names
 
 
-def random_states(robot, count=20):
+def random_states(robot):
     generator = np.random.default_rng(SEED)
-    for _ in range(count):
+    for _ in range(20):
         q = generator.uniform(robot.limits.position_lower, robot.limits.position_upper)
         yield q, generator.uniform(-robot.limits.velocity, robot.limits.velocity)
 
@@ -57,15 +57,6 @@ def test_mass_matrix_with_motor_inertia_agrees(arm):
         mass = np.zeros((robot.n, robot.n))
         mujoco.mj_fullM(model, data, mass)
         np.testing.assert_allclose(mass, robot.mass_matrix(q), atol=TOLERANCE)
-
-
-def test_bias_torques_agree(arm):
-    robot, model, _ = arm
-    data = mujoco.MjData(model)
-    for q, dq in random_states(robot):
-        data.qpos[:], data.qvel[:] = q, dq
-        mujoco.mj_forward(model, data)
-        np.testing.assert_allclose(data.qfrc_bias, robot.bias(q, dq), atol=TOLERANCE)
 
 
 def test_tool_pose_and_jacobian_agree(arm):

@@ -1,4 +1,4 @@
-"""Palms that come at random onto a box, and the predictions of these hits."""
+"""Palms that come onto a box, the palm of the shipped task and ones at random, and predictions of their hits."""
 
 import numpy as np
 
@@ -9,10 +9,19 @@ from impact_aware.impact.hit_uncertainty import predict_hit_with_covariance
 from impact_aware.impact.material import ANY_PADS
 from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, start_posture
 
 ROBOT = RobotModel.from_profile("panda")
 HALF = np.array([0.04, 0.035, 0.03])
 BOX = Box((0.10, 0.065, 0.12))
+# Into the robot: the palm comes along -y.
+NORMAL = np.array([0.0, 1.0, 0.0])
+Q = start_posture(load_task("hit_and_push_palm").arms[0], ROBOT)
+ROWS = np.vstack([ROBOT.frame_jacobian(Q), np.eye(7)[:1]])
+# 0.5 m/s onto the face, and some along it; the tool does not turn.
+DQ = np.linalg.solve(ROWS, [0.06, -0.5, 0.04, 0.0, 0.0, 0.0, 0.0])
+TOOL = ROBOT.placement(Q)
+CONTACT = Contact(ROBOT.tool_frame, NORMAL, friction=0.6, radius=0.03)
 
 
 def scene(generator, restitution=0.2):
