@@ -142,6 +142,7 @@ def test_each_of_two_arms_on_turned_bases_is_checked_by_its_own_limits(second):
     impacts = check_field(field, robots, bases=bases, postures=postures)
     for index, impact in enumerate(impacts):
         tool = ROBOT.frame_jacobian(impact.posture) @ impact.velocity_before
+        assert impact.velocity_before[field.arms[index].null_space_joint] == pytest.approx(0.0, abs=1e-12)
         np.testing.assert_allclose(bases[index].rotation @ tool[:3], field.arms[index].impact_velocity, atol=1e-9)
         speed = -float(field.arms[index].normal @ field.arms[index].impact_velocity)
         assert impact.normal_speed == pytest.approx(speed, abs=0.02)
@@ -157,23 +158,10 @@ def test_each_of_two_arms_on_turned_bases_is_checked_by_its_own_limits(second):
             check_field(field, robots, bases=bases, postures=postures, limits=limits)
 
 
-def test_a_joint_thrown_over_its_velocity_limit_is_refused():
-    import dataclasses
-
-    impact = expected_impact(FIELD, ROBOT)
-    thrown = dataclasses.replace(impact, velocity_after=impact.velocity_before * 4.0)
-    with pytest.raises(InvalidInputError, match="velocity limit"):
-        check_impact(thrown, ROBOT, SafetyLimits.of(ROBOT, velocity_jump=100.0))
-
-
 @pytest.mark.parametrize("velocity", [[np.nan, 0.0, 0.0], [0.0, -np.inf, 0.0], [0.0, -1.1, 0.0]])
 def test_a_prediction_that_no_impact_can_lead_to_is_refused(velocity):
     with pytest.raises(InvalidInputError, match="object_velocity_after"):
         check_prediction(FIELD, velocity)
-
-
-def test_a_prediction_of_an_elastic_impact_at_most_passes():
-    check_prediction(FIELD, [0.0, -0.99, 0.0])
 
 
 def test_an_object_that_moves_is_hit_as_fast_relative_to_it():

@@ -200,20 +200,6 @@ def test_restitution_and_friction_are_those_that_are_given():
     assert (plain.energy, plain.normal_speed) == (elastic.energy, elastic.normal_speed)
 
 
-def test_each_arm_of_two_is_asked_in_its_own_base():
-    field = make_field(GRAB, PAIR)
-    for index, arm in enumerate(GRAB.arms):
-        base = base_placement(arm)
-        found = expected_impact(field, PAIR[index], index, base=base, posture=np.array(arm.posture))
-        assert found.arm == arm.name
-        tool = base.act(PAIR[index].placement(found.posture).translation)
-        np.testing.assert_allclose(tool, field.arms[index].impact_position, atol=1e-5)
-        velocity = base.rotation @ PAIR[index].frame_jacobian(found.posture)[:3] @ found.velocity_before
-        np.testing.assert_allclose(velocity, field.arms[index].impact_velocity, atol=1e-9)
-        assert found.velocity_before[field.arms[index].null_space_joint] == pytest.approx(0.0, abs=1e-12)
-        assert found.normal_speed == pytest.approx(-field.arms[index].impact_velocity @ field.arms[index].normal)
-
-
 def test_an_object_gets_at_most_twice_the_speed_of_all_that_hit_it():
     field = make_field(GRAB, PAIR)
     fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)

@@ -244,14 +244,6 @@ def test_each_limit_of_the_state_has_its_own_reason():
     assert "51 N" in pressed.detail
 
 
-def test_the_workspace_is_that_of_the_arms_base():
-    base = pin.SE3(pin.utils.rotate("z", 2.0), np.array([3.0, -1.0, 0.2]))
-    limits = StateGuard([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)], bases=[base])
-    assert judge(limits, ROBOT.home, REST) is None
-    elsewhere = StateGuard([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)])
-    assert judge(elsewhere, ROBOT.home, REST).reason is SafeReason.WORKSPACE_LIMIT
-
-
 @pytest.mark.parametrize("second", [0, 1])
 def test_each_of_two_arms_has_its_own_limits_in_its_own_base(second):
     """Both bases are turned, about axes that leave no coordinate alone, and the boxes are not symmetric."""

@@ -149,6 +149,11 @@ class Bench:
         assert self.session.states.readers[0].take(*state) == ""
         self.session.receive(0)
 
+    def begun(self):
+        self.show()
+        self.session.activate()
+        return self
+
     def run(self, cycles):
         for _ in range(cycles):
             self.now += 0.001
@@ -164,9 +169,7 @@ class Bench:
 
 def test_an_arm_that_fits_is_held_and_nothing_is_unchecked():
     for adds in (False, True):
-        bench = Bench(believed_adds=adds, adds=adds)
-        bench.show()
-        bench.session.activate()
+        bench = Bench(believed_adds=adds, adds=adds).begun()
         bench.run(200)
         assert bench.session.fit.unchecked == ""
         assert bench.session.mode is Mode.IDLE and bench.fastest < 1e-3
@@ -192,23 +195,19 @@ def test_torques_that_do_not_fit_refuse_to_start_and_to_hold():
 def test_what_can_not_be_compared_is_said_and_refuses_nothing(change, reason):
     bench = Bench(believed_adds=True, adds=True)
     change(bench)
-    bench.show()
-    bench.session.activate()
+    bench.begun()
     assert bench.session.fit.unchecked == reason
 
 
 def test_efforts_of_a_kind_that_is_not_declared_are_not_compared():
     bench = Bench(profile=dataclasses.replace(PROFILE, effort_kind="current"))
     bench.measured = np.zeros(ROBOT.n)
-    bench.show()
-    bench.session.activate()
+    bench.begun()
     assert "does not declare efforts as torques" in bench.session.fit.unchecked
 
 
 def test_efforts_without_gravity_are_zero_at_rest_and_compared_as_torques():
-    bench = Bench(profile=dataclasses.replace(PROFILE, effort_kind="without_gravity"), lacks=True)
-    bench.show()
-    bench.session.activate()
+    bench = Bench(profile=dataclasses.replace(PROFILE, effort_kind="without_gravity"), lacks=True).begun()
     bench.run(200)
     assert bench.session.fit.unchecked == "" and bench.session.mode is Mode.IDLE and bench.fastest < 1e-3
     wrong = Bench(profile=dataclasses.replace(PROFILE, effort_kind="without_gravity"))
@@ -219,9 +218,7 @@ def test_efforts_without_gravity_are_zero_at_rest_and_compared_as_torques():
 
 @pytest.mark.parametrize("adds", [True, False])
 def test_a_flipped_convention_shows_with_the_first_commands_and_the_arm_is_held_by_the_right_one(adds):
-    bench = Bench(believed_adds=not adds, adds=adds)
-    bench.show()
-    bench.session.activate()
+    bench = Bench(believed_adds=not adds, adds=adds).begun()
     bench.run(1500)
     command = bench.session.command
     assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.TORQUES_UNFIT)
@@ -244,9 +241,7 @@ def test_a_flipped_convention_shows_with_the_first_commands_and_the_arm_is_held_
 @pytest.mark.parametrize("believed", [True, False])
 def test_an_undeclared_convention_is_decided_by_the_first_states_and_costs_little_speed(believed, adds):
     """Half of gravity is in excess for some states, and for as many as the torque rate takes to remove it."""
-    bench = Bench(believed_adds=believed, adds=adds, declared=False)
-    bench.show()
-    bench.session.activate()
+    bench = Bench(believed_adds=believed, adds=adds, declared=False).begun()
     bench.run(1500)
     assert (bench.session.mode is Mode.SAFE) is (believed is not adds)
     assert believed is adds or f"command_includes_gravity must be {not adds}" in bench.session.command.detail
@@ -271,17 +266,14 @@ def test_an_undeclared_convention_that_gravity_can_not_show_is_the_profile_s():
     bench.q = upright
     bench.measured = ROBOT.gravity(upright)
     assert (np.abs(0.5 * bench.measured) < torque_tolerance(ROBOT)).all()
-    bench.show()
-    bench.session.activate()
+    bench.begun()
     bench.run(EARLY_STATES + 20)
     np.testing.assert_allclose(bench.session.filter.effort - bench.sent, ROBOT.gravity(bench.q), atol=0.05)
     assert bench.session.mode is Mode.IDLE and bench.fastest < 0.3
 
 
 def test_commands_that_reach_other_joints_stop_the_arm():
-    bench = Bench(order=[1, 0, 2, 4, 3, 5, 6])
-    bench.show()
-    bench.session.activate()
+    bench = Bench(order=[1, 0, 2, 4, 3, 5, 6]).begun()
     bench.run(10)
     assert bench.session.command.reason is SafeReason.TORQUES_UNFIT
     assert "another order of the joints" in bench.session.command.detail
@@ -289,9 +281,7 @@ def test_commands_that_reach_other_joints_stop_the_arm():
 
 @pytest.mark.parametrize("count", [UNFIT_LATER - 1, UNFIT_LATER])
 def test_a_hit_that_is_not_detected_yet_is_no_misfit(count):
-    bench = Bench(believed_adds=True, adds=True)
-    bench.show()
-    bench.session.activate()
+    bench = Bench(believed_adds=True, adds=True).begun()
     bench.run(EARLY_STATES + 10)
     for _ in range(count):
         bench.measured = bench.measured + 20.0
@@ -301,9 +291,7 @@ def test_a_hit_that_is_not_detected_yet_is_no_misfit(count):
 
 
 def test_what_accelerates_the_motors_is_no_misfit():
-    bench = Bench(believed_adds=True, adds=True)
-    bench.show()
-    bench.session.activate()
+    bench = Bench(believed_adds=True, adds=True).begun()
     bench.run(EARLY_STATES + 10)
     bench.push = np.array([40.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     for _ in range(UNFIT_LATER + 5):
