@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, vector
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.estimate import AnteImpactSettings, estimate, position_at
-from impact_aware.estimation.registry import BOTH_SIDES, Estimator
+from impact_aware.estimation.estimate import estimate, position_at
+from impact_aware.estimation.registry import BOTH_SIDES
 from impact_aware.robot import RobotModel
 
 
@@ -77,16 +77,13 @@ def trial_from_recording(
     contact: Contact,
     *,
     obstacle: FreeObject | None = None,
-    estimator: str | Estimator = BOTH_SIDES,
     until: float | None = None,
-    before: AnteImpactSettings | None = None,
     least_error: float = 1e-3,
     gain: tuple[Array, Array] | None = None,
 ) -> ImpactTrial:
     """Make a trial of one recorded impact.
 
     Args, beside those of `estimate` and fields of `ImpactTrial`:
-        estimator: Estimator of the velocity after.
         least_error: Standard error below which no joint's velocity is accepted, rad/s: the impact map itself is not
             better than that.
         gain: `object_gain` and `object_gain_error`.
@@ -95,7 +92,7 @@ def trial_from_recording(
         InvalidInputError: As `estimate` does.
     """
     gained, gained_error = (None, None) if gain is None else gain
-    found = estimate(times, positions, impact_time, method=estimator, until=until, before=before)
+    found = estimate(times, positions, impact_time, method=BOTH_SIDES, until=until)
     return ImpactTrial(
         q=position_at(times, positions, impact_time),
         velocity_before=found.velocity_before,
