@@ -21,6 +21,7 @@ COLOURS = {
 """Colour of each controller; distinct with every kind of colour blindness."""
 
 _SHOWN = (-0.2, 0.45)
+_ALONG = 1  # component along the impact
 _FACTOR_NAMES = {"object": "object", "initial": "initial configuration", "displacement": "displacement of the object"}
 
 
@@ -45,16 +46,14 @@ def plot_groups(summary: dict[str, Any], title: str) -> Figure:
     return figure
 
 
-def plot_comparison(results: dict[str, EpisodeResult], axis_index: int = 1) -> Figure:
+def plot_comparison(results: dict[str, EpisodeResult]) -> Figure:
     """Velocity with its reference, and target acceleration, of every arm, as Figures 6, 8 and 9 of van Steen 2024.
 
     The runs are aligned where the impact has been detected for every arm.
 
     Args:
         results: One run per controller, all in the same setting.
-        axis_index: Component along the impact.
     """
-    component = "xyz"[axis_index]
     arms = next(iter(results.values())).task.arms
     figure = _figure(8.0 if len(arms) == 1 else 12.0, 6.0)
     axes = figure.subplots(2, len(arms), sharex=True, sharey="row", squeeze=False)
@@ -63,12 +62,12 @@ def plot_comparison(results: dict[str, EpisodeResult], axis_index: int = 1) -> F
         time = result.time - result.all_detected
         shown = (time > _SHOWN[0]) & (time < _SHOWN[1])
         for arm, (top, bottom) in enumerate(axes.T):
-            velocity, wanted = (data[shown, arm, axis_index] for data in (result.tool_twist, result.reference_twist))
+            velocity, wanted = (data[shown, arm, _ALONG] for data in (result.tool_twist, result.reference_twist))
             top.plot(time[shown], velocity, color=COLOURS[name], label=LABELS[name])
             top.plot(time[shown], wanted, "--", color=COLOURS[name], linewidth=0.9)
-            bottom.plot(time[shown], result.target_acceleration[shown, arm, axis_index], color=COLOURS[name])
-    axes[0, 0].set_ylabel(f"tool velocity {component} (m/s), reference dashed")
-    axes[1, 0].set_ylabel(f"target acceleration {component} (m/s²)")
+            bottom.plot(time[shown], result.target_acceleration[shown, arm, _ALONG], color=COLOURS[name])
+    axes[0, 0].set_ylabel("tool velocity y (m/s), reference dashed")
+    axes[1, 0].set_ylabel("target acceleration y (m/s²)")
     for own, column in zip(arms, axes.T, strict=True):
         column[0].set_title(own.name)
         column[1].set_xlabel("time since detection" + (" for both arms (s)" if len(arms) > 1 else " (s)"))

@@ -8,6 +8,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -55,22 +56,17 @@ class CampaignStore:
         self.path = resolved / TABLE
         try:
             resolved.mkdir(parents=True, exist_ok=True)
-            self._lock = FolderLock(resolved)
+            with ExitStack() as opened:
+                self._lock = FolderLock(resolved)
+                opened.callback(self._lock.close)
+                if not self._lock.held:
+                    raise InvalidInputError("--out", str(folder), "a folder that no other campaign is writing to")
+                self._open(resolved, json.loads(json.dumps(head)))
+                opened.pop_all()
         except OSError as error:
-            raise InvalidInputError("--out", str(folder), f"a folder to write to ({error.strerror})") from error
-        try:
-            if not self._lock.held:
-                raise InvalidInputError("--out", str(folder), "a folder that no other campaign is writing to")
-            self._open(resolved, json.loads(json.dumps(head)))
-        except OSError as error:
-            self._lock.close()
             raise InvalidInputError("--out", str(folder), f"a folder to write to ({error.strerror})") from error
         except sqlite3.Error as error:
-            self._lock.close()
             raise InvalidInputError("--out", str(resolved / DATABASE), f"what a campaign wrote ({error})") from error
-        except BaseException:
-            self._lock.close()
-            raise
 
     def add(self, row: Row) -> None:
         """Keep a finished run at once; one that is there already stays.

@@ -105,7 +105,8 @@ def run_episode(
     bases, given = [base_placement(arm) for arm in task.arms], robots_of_task(task) if robots is None else robots
     robots = [robot.tilted(base.rotation) for robot, base in zip(given, bases, strict=True)]
     field = _field(task, settings, robots, object_velocity)
-    posture = _posture(task, settings, robots)
+    starts = [arm.starts[min(settings.start, len(arm.starts) - 1)] for arm in task.arms]
+    posture = np.concatenate([start_posture(a, r, s) for a, r, s in zip(task.arms, robots, starts, strict=True)])
     plant = task_plant(task, settings, robots)
     session = ControlSession(robots, settings.control, field, bases)
     detectors = [
@@ -126,7 +127,7 @@ def run_episode(
             if event is None:
                 continue
             events.append((index, event))
-            _take_event(session, predictor, index, _completed(event, reading.dq[part]), reading, len(events))
+            _take_event(session, predictor, index, event.with_velocity(reading.dq[part]), reading, len(events))
         for pose in sight.see(state.time, state.object_placement.translation):
             session.see_object(*pose)
         command = session.cycle(reading.time, reading.q, reading.dq)
@@ -194,12 +195,6 @@ def _take_event(
     if acts:
         detail: dict[str, Any] = {"arm": arm, "sequence": sequence, "arms_after": after}
         session.events.notify_impact(event.time, reading.time, velocity, **detail)
-
-
-def _completed(event: ImpactEvent, velocity: Array) -> ImpactEvent:
-    """The event with the present velocity (n,), rad/s, where the one before the impact is unknown."""
-    known = np.isfinite(event.velocity_before)
-    return dataclasses.replace(event, velocity_before=np.where(known, event.velocity_before, velocity))
 
 
 class ObjectVelocity:
@@ -334,11 +329,6 @@ def _field(
     if settings.impact_map == "sampled":
         raise InvalidInputError("impact_map", "sampled", "direct, for an object that moves")
     return dataclasses.replace(field, object_velocity=np.asarray(object_velocity, dtype=float))
-
-
-def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> Array:
-    starts = [arm.starts[min(settings.start, len(arm.starts) - 1)] for arm in task.arms]
-    return np.concatenate([start_posture(a, r, s) for a, r, s in zip(task.arms, robots, starts, strict=True)])
 
 
 def task_plant(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> MujocoPlant:
