@@ -132,7 +132,6 @@ class ImpactMap:
         output_names: Sequence[str],
         *,
         shape: float = 0.5,
-        trend: Trend = "linear",
         notes: Mapping[str, Any] | None = None,
     ) -> ImpactMap:
         """Evaluate `predict` on every point of a grid.
@@ -142,7 +141,6 @@ class ImpactMap:
             grid: Increasing values of each coordinate, by name; their mean spacing becomes the scale.
             output_names: (k,).
             shape: As in the constructor.
-            trend: As in the constructor.
             notes: As in the constructor.
 
         Raises:
@@ -164,7 +162,6 @@ class ImpactMap:
             output_names=output_names,
             scale=spacing,
             shape=shape,
-            trend=trend,
             notes=notes,
         )
 
