@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 LONGEST_VALUE = 200
 """Characters of a value that a message shows."""
 
@@ -42,6 +44,12 @@ class UnknownNameError(InvalidInputError):
         self.known = known
         expected = "one of " + ", ".join(known) if known else "a known name"
         super().__init__(field, repr(value), f"{expected}, or {beside}" if beside else expected)
+
+
+def check_name(field: str, name: object, known: Collection[str]) -> None:
+    """Refuse, with an `UnknownNameError`, a name that is not among the known ones."""
+    if name not in known:
+        raise UnknownNameError(field, str(name), tuple(known))
 
 
 class NoSolutionError(ImpactAwareError):

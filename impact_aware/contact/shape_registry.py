@@ -14,7 +14,7 @@ from impact_aware.contact.box import Box
 from impact_aware.contact.cylinder import Cylinder
 from impact_aware.contact.hull import Hull
 from impact_aware.contact.shape import Shape
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 
 
 def _cylinder(half_extents: Array, vertices: Array) -> Shape:
@@ -69,8 +69,7 @@ def shape_named(name: str, half_extents: ArrayLike, vertices: ArrayLike = ()) ->
         UnknownNameError: No such shape.
         InvalidInputError: Numbers that make none.
     """
-    if name not in SHAPES:
-        raise UnknownNameError("object shape", name, tuple(SHAPES))
+    check_name("object shape", name, SHAPES)
     half, corners = np.ascontiguousarray(half_extents, dtype=float), np.ascontiguousarray(vertices, dtype=float)
     if name == "hull" and (corners.ndim == 1 and corners.size % 3 or corners.ndim not in (1, 2)):
         raise InvalidInputError("object vertices", f"{corners.size} numbers", "three of each vertex, m")

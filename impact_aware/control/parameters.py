@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.parameters import described
 
 VARIANTS = ("proposed", "no_rs", "no_interim", "no_impact_map")
@@ -81,8 +81,7 @@ class ControlParameters:
             value = getattr(self, entry.name)
             choices = entry.metadata["choices"]
             if choices:
-                if value not in choices:
-                    raise UnknownNameError(entry.name, str(value), choices)
+                check_name(entry.name, value, choices)
                 continue
             low, high = entry.metadata["low"], entry.metadata["high"]
             if not (isinstance(value, (int, float)) and math.isfinite(value) and low <= value <= high):

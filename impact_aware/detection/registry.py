@@ -20,7 +20,7 @@ from impact_aware.detection.papers import (
     TorqueResidualParameters,
 )
 from impact_aware.detection.windowed_detector import WindowParameters
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.robot import RobotModel
 
 _CLASSES: tuple[tuple[type[Any], type[Any]], ...] = (
@@ -65,8 +65,7 @@ def make_detector(
         UnknownNameError: No such detector.
         InvalidInputError: No such parameter, a missing robot or normal, or a value out of range.
     """
-    if name not in DETECTORS:
-        raise UnknownNameError("detector", name, tuple(DETECTORS))
+    check_name("detector", name, DETECTORS)
     known = {"robot": robot, "normal": normal}
     for key in NEEDS.get(name, ()):
         if known[key] is None:

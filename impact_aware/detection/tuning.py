@@ -23,7 +23,7 @@ from impact_aware.detection.motion_window import GRID_TOLERANCE
 from impact_aware.detection.prediction_bound import detection_bound
 from impact_aware.detection.registry import PARAMETERS, detector_parameters, make_detector
 from impact_aware.detection.windowed_detector import WindowParameters
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.resources import read_mapping
 from impact_aware.robot import RobotModel
 
@@ -113,8 +113,7 @@ def tune(
         UnknownNameError: No such detector, or one that is not tuned by itself.
         InvalidInputError: The recording is too short or lacks the detector's signal.
     """
-    if name not in TUNABLE:
-        raise UnknownNameError("detector", name, TUNABLE)
+    check_name("detector", name, TUNABLE)
     if not false_alarms_per_hour > 0.0:
         raise InvalidInputError("false_alarms_per_hour", false_alarms_per_hour, "more than 0")
     if not margin >= 1.0:

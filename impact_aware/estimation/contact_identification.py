@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.contact.force_models import FORCE_MODELS
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.estimation.confidence import Fit, Problem, fit_with_intervals
 from impact_aware.estimation.identification import UNDETERMINED, Identification
 
@@ -98,8 +98,7 @@ def identify_contact(
         InvalidInputError: No profile.
         UnknownNameError: A model that does not exist.
     """
-    if model not in FORCE_MODELS:
-        raise UnknownNameError("contact-force model", model, tuple(FORCE_MODELS))
+    check_name("contact-force model", model, FORCE_MODELS)
     if not profiles:
         raise InvalidInputError("profiles", "none", "at least one force profile")
     data = _Sampled(profiles)

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.errors import UnknownNameError
+from impact_aware.errors import check_name
 from impact_aware.estimation.oscillation import OscillationEstimator
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.estimation.result import BranchFit
@@ -47,6 +47,5 @@ def find_estimator(name: str) -> Estimator:
     Raises:
         UnknownNameError: No such estimator.
     """
-    if name not in ESTIMATORS:
-        raise UnknownNameError("estimator", name, tuple(ESTIMATORS))
+    check_name("estimator", name, ESTIMATORS)
     return ESTIMATORS[name]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.control import ControlParameters
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
 from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Truth, run_episode
 from impact_aware.experiments.episode_settings import PREDICTIONS
@@ -77,10 +77,8 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Refuse an unknown source of the object's velocity, or plant, with an UnknownNameError."""
-        if self.impact_map not in PREDICTIONS:
-            raise UnknownNameError("impact_map", self.impact_map, PREDICTIONS)
-        if self.plant not in PLANTS:
-            raise UnknownNameError("plant", self.plant, PLANTS)
+        check_name("impact_map", self.impact_map, PREDICTIONS)
+        check_name("plant", self.plant, PLANTS)
 
     def head(self, campaign: str) -> dict[str, Any]:
         """What makes a campaign's numbers, for its folder."""

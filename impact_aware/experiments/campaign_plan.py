@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from impact_aware.control import VARIANTS
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ def plan(campaign: str, repeats: int, controllers: Iterable[str] = VARIANTS) -> 
     """
     known = campaign_task(campaign)
     for name in controllers:
-        if name not in CONTROLLERS:
-            raise UnknownNameError("controller", name, tuple(CONTROLLERS))
+        check_name("controller", name, CONTROLLERS)
     if repeats < 1:
         raise InvalidInputError("repeats", repeats, "a number >= 1")
     nominal_start, nominal = known.starts[0], 0.0
@@ -113,6 +112,5 @@ def campaign_task(campaign: str) -> CampaignTask:
     Raises:
         UnknownNameError: No such campaign.
     """
-    if campaign not in CAMPAIGNS:
-        raise UnknownNameError("campaign", campaign, tuple(CAMPAIGNS))
+    check_name("campaign", campaign, CAMPAIGNS)
     return CAMPAIGNS[campaign]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from impact_aware.control import ControlParameters
-from impact_aware.errors import UnknownNameError
+from impact_aware.errors import check_name
 from impact_aware.simulation.sensors import SensorSettings
 from impact_aware.simulation.task_scene import Truth
 
@@ -62,5 +62,4 @@ class EpisodeSettings:
 
     def __post_init__(self) -> None:
         """Refuse an unknown source of the object's velocity with an UnknownNameError."""
-        if self.impact_map not in PREDICTIONS:
-            raise UnknownNameError("impact_map", self.impact_map, PREDICTIONS)
+        check_name("impact_map", self.impact_map, PREDICTIONS)

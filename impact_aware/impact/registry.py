@@ -7,7 +7,7 @@ jump, while the exact map costs a microsecond. Only the energetic restitution ne
 
 from __future__ import annotations
 
-from impact_aware.errors import UnknownNameError
+from impact_aware.errors import check_name
 from impact_aware.impact.compiled_maps import METHODS, contact_map
 from impact_aware.impact.contact_impulse import ImpactMapFunction
 
@@ -25,6 +25,5 @@ def impact_map(method: str) -> ImpactMapFunction:
     Raises:
         UnknownNameError: No such map.
     """
-    if method not in IMPACT_MAPS:
-        raise UnknownNameError("method", method, tuple(IMPACT_MAPS))
+    check_name("method", method, IMPACT_MAPS)
     return IMPACT_MAPS[method]

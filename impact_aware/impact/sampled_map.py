@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
+from impact_aware.errors import InvalidInputError, NoSolutionError, check_name
 from impact_aware.output_folder import write_whole
 from impact_aware.ranges import check_scalar
 from impact_aware.resources import check_unpacked, read_bytes
@@ -106,8 +106,7 @@ class ImpactMap:
             most = f"{LARGEST} in samples x samples x coordinates at most"
             raise InvalidInputError("states", f"shape {self.states.shape}", most)
         self.shape = float(shape)
-        if trend not in TRENDS:
-            raise UnknownNameError("trend", str(trend), TRENDS)
+        check_name("trend", trend, TRENDS)
         self.trend: Trend = trend
         self.notes = dict(notes or {})
         self._lower, self._upper = self.states.min(axis=0), self.states.max(axis=0)

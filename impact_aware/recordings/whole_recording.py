@@ -7,7 +7,7 @@ from pathlib import Path
 
 from impact_aware.bags.bag import Bag
 from impact_aware.bags.joint_states import JointStateDecoder, joint_state_deserializer
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector, joined
 from impact_aware.recordings.input_stage import cleaned
 from impact_aware.tables.joint_table import JointBatch, open_table
@@ -63,8 +63,7 @@ def _all_samples(
         if selector is None and batches:
             known = min(batches, key=lambda batch: int(batch.rows[0])).names
             for name in joint_names or ():
-                if name not in known:
-                    raise UnknownNameError("joint", name, known)
+                check_name("joint", name, known)
             selector = ArmSelector(joint_names or known, degrees=degrees)
         part = None if selector is None else selector.pick(batches)
         if part is not None and len(part.times):

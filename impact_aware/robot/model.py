@@ -14,7 +14,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, UnknownNameError, check_name
 from impact_aware.resources import read_text
 from impact_aware.robot.plausible import implausible_inertias, inertia_fault
 from impact_aware.robot.profile import MOST_JOINTS, RobotProfile, Tool, load_profile
@@ -215,8 +215,7 @@ class RobotModel:
         if joint_names:
             available = tuple(model.names)[1:]
             for joint in joint_names:
-                if joint not in available:
-                    raise UnknownNameError("joint", joint, available)
+                check_name("joint", joint, available)
             locked = [model.getJointId(joint) for joint in available if joint not in joint_names]
             model = pin.buildReducedModel(model, locked, pin.neutral(model))
             if tuple(model.names)[1:] != tuple(joint_names):
@@ -339,8 +338,7 @@ class RobotModel:
 
     def motor_inertia_for(self, inertia: str) -> Array:
         """The (n,) diagonal that `inertia` adds to M, kg m^2; raises as `variant` does."""
-        if inertia not in INERTIA_CHOICES:
-            raise UnknownNameError("inertia", inertia, INERTIA_CHOICES)
+        check_name("inertia", inertia, INERTIA_CHOICES)
         if inertia == "M":
             return np.zeros(self.n)
         if inertia == "M+B_theta":

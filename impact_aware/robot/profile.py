@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, UnknownNameError, check_name
 from impact_aware.ranges import Range
 from impact_aware.resources import read_named, resource_names
 
@@ -257,8 +257,7 @@ def _parse_safety(content: Any, where: str, joints: int) -> dict[str, float | tu
         raise InvalidInputError(f"{where}: safety", repr(content), "a mapping of limits")
     values: dict[str, float | tuple[float, ...]] = {}
     for key, value in content.items():
-        if key not in _SAFETY_SIZES:
-            raise UnknownNameError(f"{where}: safety", str(key), tuple(_SAFETY_SIZES))
+        check_name(f"{where}: safety", key, _SAFETY_SIZES)
         size = _SAFETY_SIZES[key]
         if size == 1 or not isinstance(value, list):
             values[key] = _number(where, f"safety.{key}", value)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.control.braking import Braking
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.belt import Belt
 from impact_aware.simulation.impact_truth import ImpactObserver, ImpactTruth
@@ -326,8 +326,7 @@ class MujocoPlant:
         torque = np.zeros(self.n)
         if isinstance(effort, Mapping):
             for name in effort:
-                if name not in self.robots:
-                    raise UnknownNameError("arm", str(name), tuple(self.robots))
+                check_name("arm", name, self.robots)
             parts = {name: effort.get(name) for name in self.robots}
         elif effort is None:
             parts = dict.fromkeys(self.robots)

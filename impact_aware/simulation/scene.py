@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from impact_aware.contact.box import Box
 from impact_aware.contact.shape import Shape
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.ranges import NOT_NEGATIVE, POSITIVE
 from impact_aware.simulation.mujoco_model import ToolTip
 
@@ -154,7 +154,12 @@ class Scene:
         if len(set(names)) != len(names):
             raise InvalidInputError("arms", names, "names that differ")
         for arm in self.arms:
-            _check_tip(arm)
+            tip = arm.tip
+            check_name(f"arms.{arm.name}.tip.shape", tip.shape, ("sphere", "pad"))
+            for size in tip.half_sizes if tip.shape == "pad" else ():
+                POSITIVE.check(f"arms.{arm.name}.tip.half_sizes", size)
+            if not all(math.isfinite(value) for value in (*arm.position, *arm.rpy)):
+                raise InvalidInputError(f"arms.{arm.name}.position", arm.position, "finite figures")
         POSITIVE.check("object.mass", self.object.mass)
         for size in self.object.half_sizes:
             POSITIVE.check("object.half_sizes", size)
@@ -211,19 +216,8 @@ class Scene:
             UnknownNameError: No such arm.
         """
         arms = {arm.name: arm for arm in self.arms}
-        if name not in arms:
-            raise UnknownNameError("arm", name, tuple(arms))
+        check_name("arm", name, arms)
         return arms[name]
-
-
-def _check_tip(arm: ArmMount) -> None:
-    if arm.tip.shape not in ("sphere", "pad"):
-        raise UnknownNameError(f"arms.{arm.name}.tip.shape", arm.tip.shape, ("sphere", "pad"))
-    if arm.tip.shape == "pad":
-        for size in arm.tip.half_sizes:
-            POSITIVE.check(f"arms.{arm.name}.tip.half_sizes", size)
-    if not all(math.isfinite(value) for value in (*arm.position, *arm.rpy)):
-        raise InvalidInputError(f"arms.{arm.name}.position", arm.position, "finite figures")
 
 
 def _check_contact(where: str, contact: ContactSettings, timestep: float) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, check_name
 from impact_aware.ranges import NOT_NEGATIVE
 
 VELOCITY_SOURCES = ("true", "differences")
@@ -43,8 +43,7 @@ class SensorSettings:
             NOT_NEGATIVE.check(f"sensors.{name}", getattr(self, name))
         if self.delay < 0:
             raise InvalidInputError("sensors.delay", self.delay, "cycles >= 0")
-        if self.velocity_source not in VELOCITY_SOURCES:
-            raise UnknownNameError("sensors.velocity_source", self.velocity_source, VELOCITY_SOURCES)
+        check_name("sensors.velocity_source", self.velocity_source, VELOCITY_SOURCES)
         if not self.velocity_cutoff > 0.0:
             raise InvalidInputError("sensors.velocity_cutoff", self.velocity_cutoff, "a frequency > 0 Hz")
 

@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 
 from impact_aware.arrays import Array
 from impact_aware.contact.force_models import ContactForceModel, HuntCrossley
-from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
+from impact_aware.errors import InvalidInputError, NoSolutionError, check_name
 from impact_aware.ranges import NOT_NEGATIVE, POSITIVE
 
 # Keeps the variable step from jumping over the first touch, which lasts well under a millisecond.
@@ -113,8 +113,7 @@ def simulate(
         UnknownNameError: Another model.
         NoSolutionError: No contact within `duration`, or the solver gave up.
     """
-    if model not in MODELS:
-        raise UnknownNameError("model", model, MODELS)
+    check_name("model", model, MODELS)
     parameters = parameters or TwoMassParameters()
     count = int(np.floor(duration / step + 1e-9)) + 1
     times: Array = step * np.arange(count, dtype=np.float64)
@@ -127,8 +126,7 @@ def jump_map(model: str, parameters: TwoMassParameters) -> Array:
     (4, 6) for model B ([x0 x1 x2] to [x01 x2]), (2, 4) for model C ([x0 x12] to [x012]); Aouaj thesis, (3.18) and
     (3.28), from momentum balance.
     """
-    if model not in _COORDINATES:
-        raise UnknownNameError("model", model, tuple(_COORDINATES))
+    check_name("model", model, _COORDINATES)
     free, held = (_selection(coordinates) for coordinates in _COORDINATES[model])
     masses = parameters.masses
     # After the impact the bodies have H w with the merged velocities w; momentum: H' M H w = H' M F v, H' M H diagonal.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, replace
 
-from impact_aware.errors import UnknownNameError
+from impact_aware.errors import check_name
 from impact_aware.experiments.validation.check import KINDS, Check, Kind, ValidationContext
 
 
@@ -81,8 +81,7 @@ def run_validation(name: str, context: ValidationContext) -> list[Check]:
     Raises:
         UnknownNameError: No such validation.
     """
-    if name not in VALIDATIONS:
-        raise UnknownNameError("validation", name, tuple(VALIDATIONS))
+    check_name("validation", name, VALIDATIONS)
     module, function = VALIDATIONS[name].function.split(".")
     run = getattr(importlib.import_module(f"impact_aware.experiments.validation.{module}"), function)
     context.kinds = VALIDATIONS[name].kinds
