@@ -110,15 +110,10 @@ def check_validity(field: str, validity: float) -> None:
         raise InvalidInputError(field, validity, f"{SHORTEST_VALIDITY:g}..{LONGEST_VALIDITY:g} s")
 
 
-def check_rate(field: str, rate: float) -> None:
-    """Refuse, with an InvalidInputError that names `field`, a rate of laws that no arm can be controlled with."""
-    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-        raise InvalidInputError(field, rate, f"{LOWEST_RATE:g}..{HIGHEST_RATE:g} Hz")
-
-
 def check_laws(rate: float, validity: float) -> None:
     """Refuse, with an InvalidInputError that names the parameter, laws out of range or that end before the next one."""
-    check_rate("law_rate", rate)
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise InvalidInputError("law_rate", rate, f"{LOWEST_RATE:g}..{HIGHEST_RATE:g} Hz")
     check_validity("law_validity", validity)
     if validity * rate < 2.0:
         raise InvalidInputError("law_validity", validity, f"{2.0 / rate:g} s or more, two periods of the laws")

@@ -93,7 +93,10 @@ class ContactSpaceBuilder:
             lever = self._tip
             jacobian = self._selection.dot(frame_jacobian)
         else:
-            lever = self._lever()
+            if self._given_point is None:
+                lever = self._frame_rotation @ self._offset + self._tip
+            else:
+                lever = self._given_point - self._frame_position
             jacobian = self._axes.dot(point_jacobian(lever)).dot(frame_jacobian)
         n = self._joints
         if n == 1:
@@ -108,12 +111,6 @@ class ContactSpaceBuilder:
         if self._obstacle is not None:
             self._add_obstacle(problem, point)
         return ContactSpace(jacobian, answers, problem, point)
-
-    def _lever(self) -> Array:
-        """From the frame's origin to the contact point, base-frame axes."""
-        if self._given_point is not None:
-            return self._given_point - self._frame_position
-        return self._frame_rotation @ self._offset + self._tip
 
     def _add_obstacle(self, problem: Array, point: Array) -> None:
         assert self._obstacle is not None

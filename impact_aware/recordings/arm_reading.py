@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import InvalidInputError
@@ -18,7 +19,6 @@ from impact_aware.recordings.command_track import CommandTrack
 from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
 from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.surface import unit
 from impact_aware.recordings.unit_check import UnitCheck
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import MOST_JOINTS
@@ -127,7 +127,7 @@ def impulse_response(robot: RobotModel | None, options: AnalysisOptions) -> Call
         linear = jacobian[:3] + np.cross(jacobian[3:], arm, axis=0)
         impulses = np.eye(3)
         if options.normal is not None:
-            normal = unit(np.array(options.normal))
+            normal = unit_vector("normal", options.normal)
             share = max(LEAST_FRICTION, options.friction or 0.0)
             impulses = share * impulses + (1.0 - share) * np.outer(normal, normal)
         forces = np.hstack((linear.T @ impulses, UNKNOWN_POINT * jacobian[3:].T))

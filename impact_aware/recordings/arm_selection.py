@@ -201,9 +201,10 @@ def _of_description(topic: _Topic, descriptions: list[Description]) -> list[ArmS
     groups = _branches(chosen.model, names)
     if not groups:
         return _noted(bare, f"{chosen.topic} has none of the joints of {topic.name}; --robot gives predictions")
-    gap = _gap(chosen.model, names)
-    if gap:
-        return _noted(bare, f"{topic.name} lacks {gap[0]}, which carries {gap[1]}: no predictions without it")
+    for name, parent in zip(chosen.model.names, chosen.model.parents, strict=True):
+        carrier = chosen.model.names[parent]
+        if name in names and parent != 0 and carrier not in names:
+            return _noted(bare, f"{topic.name} lacks {carrier}, which carries {name}: no predictions without it")
     arms: list[ArmSource] = []
     for group in groups:
         several = len(groups) > 1
@@ -227,15 +228,6 @@ def _branches(model: pin.Model, names: Sequence[str]) -> list[tuple[str, ...]]:
                 root = model.parents[root]
             groups.setdefault(root, []).append(model.names[joint])
     return [tuple(group) for group in groups.values()]
-
-
-def _gap(model: pin.Model, names: Sequence[str]) -> tuple[str, str] | None:
-    """A joint that messages lack although they have one further out."""
-    for joint in range(1, model.njoints):
-        parent = model.parents[joint]
-        if model.names[joint] in names and parent != 0 and model.names[parent] not in names:
-            return model.names[parent], model.names[joint]
-    return None
 
 
 def _nearest(namespace: str, descriptions: list[Description]) -> Description | None:

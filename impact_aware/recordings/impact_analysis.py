@@ -150,7 +150,8 @@ def _analyze_file(
             if arm.source.robot is not None:
                 arm.units.check(f"{arm.source.topic} in {file.name}")
             names, topic = arm.source.message_names, arm.source.topic
-            arm.commands = commands_of_bag(bag, topic, names, arm.finder.event_times, options.command_topic)
+            events = [find.time for find in arm.finder.found] + [each.step_time for each in arm.finder.kinks.candidates]
+            arm.commands = commands_of_bag(bag, topic, names, events, options.command_topic)
         times = [find.time for arm in arms for find in arm.finder.found]
         around = surroundings_of_bag(bag, times, options, surface, arms[0].notes if arms else [])
         notes += [f"{file.name}: {problem}"] if problem else []

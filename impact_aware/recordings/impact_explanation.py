@@ -12,7 +12,7 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.bags.recorded_predictions import prediction_for, truth_for
 from impact_aware.contact.box import homogeneous_box
-from impact_aware.contact.geometry import Contact, FreeObject, contact_point
+from impact_aware.contact.geometry import Contact, FreeObject, contact_point, unit_vector
 from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import estimate
@@ -30,7 +30,7 @@ from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import AnalyzedImpact
-from impact_aware.recordings.surface import Surface, normal_from_jump, unit
+from impact_aware.recordings.surface import Surface, normal_from_jump
 from impact_aware.recordings.surroundings import Surroundings
 from impact_aware.records import ContactImpulse, Impact, ImpactEvent, VelocityEstimate
 from impact_aware.robot import RobotModel
@@ -284,7 +284,7 @@ def _normal(
     """The normal (3,), where it comes from, and what is to be noted about it."""
     note = ""
     if options.normal is not None:
-        return unit(np.array(options.normal)), "option", ""
+        return unit_vector("normal", options.normal), "option", ""
     if around.surface is not None:
         return around.surface.normal, "config", ""
     if options.surface_frame is not None and around.frames is not None:
@@ -293,7 +293,7 @@ def _normal(
             return np.array(pose.rotation[:, 2]), "tf", ""
         note = f"TF leads from {robot.base_frame} to no frame {options.surface_frame}; "
     if recorded is not None:
-        return unit(recorded.contacts[0].normal), "prediction", note.removesuffix("; ")
+        return unit_vector("normal", recorded.contacts[0].normal), "prediction", note.removesuffix("; ")
     estimated = impact.velocity_after_estimated
     if estimated is None:
         return None, "", note + "no normal is known and, without an estimate, none can be found from the jump"

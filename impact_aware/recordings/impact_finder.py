@@ -128,16 +128,14 @@ class ImpactFinder:
         """Samples per second, by the usual time between two of them, Hz; NaN with fewer than two samples."""
         return 1.0 / float(np.median(self._periods)) if self._periods else np.nan
 
-    @property
-    def event_times(self) -> list[float]:
-        """Times of all finds and of all candidates for a step of the acceleration, s."""
-        return [find.time for find in self.found] + [each.step_time for each in self.kinks.candidates]
-
     def feed(self, samples: ArmSamples) -> None:
         """Take the next samples in, as `InputStage` gives them."""
         if not len(samples.times):
             return
-        samples = _with_gravity(samples, self._robot)
+        robot, efforts = self._robot, samples.efforts
+        if robot is not None and efforts is not None and effort_kind_of(robot.profile).missing_gravity == 1.0:
+            # Of a driver that subtracts gravity.
+            samples = replace(samples, efforts=efforts + np.array([robot.gravity(q) for q in samples.positions]))
         if self.turned:
             samples = _turned(samples)
         if not np.isfinite(self.first_time):
@@ -282,13 +280,6 @@ def _event(candidate: Candidate, window: ArmSamples) -> ImpactEvent:
         residual=size / SIGNIFICANT_SIZE,
         confidence=float(-np.expm1(-candidate.gain)),
     )
-
-
-def _with_gravity(samples: ArmSamples, robot: RobotModel | None) -> ArmSamples:
-    """Add gravity to the efforts of a driver that subtracts it, by the robot's profile."""
-    if samples.efforts is None or robot is None or effort_kind_of(robot.profile).missing_gravity != 1.0:
-        return samples
-    return replace(samples, efforts=samples.efforts + np.array([robot.gravity(q) for q in samples.positions]))
 
 
 def _is_turned(samples: ArmSamples, robot: RobotModel) -> bool:

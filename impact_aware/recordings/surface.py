@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import Contact, vector
+from impact_aware.contact.geometry import Contact, unit_vector, vector
 from impact_aware.contact.options import ContactOptions, Vector
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_space import ContactSpace, ContactSpaceBuilder
@@ -55,20 +55,7 @@ def load_surface(path: Path) -> Surface:
     if given.normal is None:
         raise InvalidInputError("surface", str(path), "a mapping with an entry 'normal'")
     point = None if given.point is None else vector(f"{where}: point", given.point, 3)
-    normal = unit(vector(f"{where}: normal", given.normal, 3), f"{where}: normal")
-    return Surface(normal, point, given.friction, given.restitution)
-
-
-def unit(direction: Array, field: str = "normal") -> Array:
-    """The direction (3,) with length one.
-
-    Raises:
-        InvalidInputError: It has no length.
-    """
-    length = float(np.linalg.norm(direction))
-    if not length > 1e-12:
-        raise InvalidInputError(field, direction.tolist(), "a vector that is not of zero length")
-    return np.asarray(direction / length)
+    return Surface(unit_vector(f"{where}: normal", given.normal), point, given.friction, given.restitution)
 
 
 def jump_impulse(space: ContactSpace, contact: Contact, jump: Array) -> Array:

@@ -48,7 +48,10 @@ class UnitCheck:
             known = np.isfinite(samples.efforts).all(axis=1)
             if known.any():
                 self._efforts.append(np.median(np.abs(samples.efforts[known]), axis=0))
-        beyond = self._implausible(samples.positions)
+        if self._robot is None:
+            beyond = np.abs(samples.positions) > LARGEST_UNKNOWN
+        else:
+            beyond = implausible_position(self._robot, samples.positions)
         self._seen += len(beyond)
         if not beyond.any():
             return
@@ -89,8 +92,3 @@ class UnitCheck:
         share = f"in {self._beyond} of {self._seen} samples"
         given = f"{value:.4g} for {self._names[joint]}, and the like {share}"
         raise InvalidInputError(f"positions of {source}", given, f"{expected}; --degrees if they are degrees")
-
-    def _implausible(self, positions: Array) -> Array:
-        if self._robot is None:
-            return np.asarray(np.abs(positions) > LARGEST_UNKNOWN)
-        return implausible_position(self._robot, positions)

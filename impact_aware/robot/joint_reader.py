@@ -131,7 +131,9 @@ class JointReader:
         if 0.0 < self.time - time <= OUT_OF_ORDER:
             return self._reject("out of order", "joint_states came out of order")
         if not order.locate(names):
-            return self._reject("joint missing", f"joint_states {_lack(order.missing, names)}")
+            twice = [name for name in order.missing if name in names]
+            lack = f"names {twice[0]} more than once" if twice else f"lacks {', '.join(order.missing[:3])}"
+            return self._reject("joint missing", f"joint_states {lack}")
         self._previous_position[:] = self.position
         complete = order.pick(position, self.position)
         if not complete and not (self._gaps and len(position) == len(names) and np.isfinite(self.position).any()):
@@ -141,7 +143,10 @@ class JointReader:
         self.time = time
         self.velocity_measured = order.pick(velocity, self.velocity)
         if not self.velocity_measured:
-            self._difference_velocity(interval)
+            self.velocity[:] = 0.0
+            if interval > 0.0 and np.isfinite(self._previous_position).all():
+                np.subtract(self.position, self._previous_position, out=self.velocity)
+                self.velocity /= interval
         if not order.pick(effort, self.effort):
             self.effort[:] = np.nan
         return ""
@@ -176,19 +181,6 @@ class JointReader:
         self.velocity_measured = True
         return True
 
-    def _difference_velocity(self, interval: float) -> None:
-        if interval > 0.0 and np.isfinite(self._previous_position).all():
-            np.subtract(self.position, self._previous_position, out=self.velocity)
-            self.velocity /= interval
-        else:
-            self.velocity[:] = 0.0
-
     def _reject(self, reason: str, sentence: str) -> str:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
         return sentence
-
-
-def _lack(missing: Sequence[str], names: Sequence[str]) -> str:
-    """What is wrong with the names of a message, where `missing` are not there once."""
-    twice = [name for name in missing if name in names]
-    return f"names {twice[0]} more than once" if twice else f"lacks {', '.join(missing[:3])}"

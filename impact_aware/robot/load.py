@@ -91,8 +91,11 @@ def arm_joints(text: str, model: pin.Model) -> tuple[str, ...]:
     children = _children(model, kept)
     kept = [joint for joint in kept if children[joint] or names[joint] not in mimics.values()]
     children = _children(model, kept)
-    chain = _chain(0, children)
-    ends = children[chain[-1] if chain else 0]
+    chain: list[int] = []
+    ends = children[0]
+    while len(ends) == 1:
+        chain += ends
+        ends = children[ends[0]]
     if chain and ends and all(_size(end, children) < len(chain) for end in ends):
         kept = chain
     return tuple(names[joint] for joint in kept)
@@ -107,15 +110,6 @@ def _children(model: pin.Model, kept: list[int]) -> dict[int, list[int]]:
             parent = int(model.parents[parent])
         found[parent].append(joint)
     return found
-
-
-def _chain(root: int, children: dict[int, list[int]]) -> list[int]:
-    """Joints from the root to the first branch."""
-    chain: list[int] = []
-    while len(children[root]) == 1:
-        root = children[root][0]
-        chain.append(root)
-    return chain
 
 
 def _size(root: int, children: dict[int, list[int]]) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, one_line
@@ -108,7 +109,7 @@ def _length(text: str) -> float:
     return math.hypot(*map(float, text.split()))
 
 
-def implausible_position(robot: RobotModel, q: Array) -> Array:
+def implausible_position(robot: RobotModel, q: Array) -> NDArray[np.bool_]:
     """Which positions (..., n), rad, are further than `POSITION_SLACK` past the URDF's limits, as booleans."""
     model = robot.model
     beyond = (q < model.lowerPositionLimit - POSITION_SLACK) | (q > model.upperPositionLimit + POSITION_SLACK)

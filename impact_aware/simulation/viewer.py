@@ -90,14 +90,10 @@ class SceneViewer:
             start = data.xpos[body]
             # What hangs on the world is a base, the table or the object.
             if body != 0 and np.linalg.norm(end - start) > LINK_RADIUS and scene.ngeom < scene.maxgeom:
-                self._rod(scene.geoms[scene.ngeom], start, end)
+                geom, kind, colour = scene.geoms[scene.ngeom], mujoco.mjtGeom.mjGEOM_CAPSULE, np.array(LINK, np.float32)
+                mujoco.mjv_initGeom(geom, kind, np.zeros(3), np.zeros(3), np.eye(3).ravel(), colour)
+                mujoco.mjv_connector(geom, kind, LINK_RADIUS, start, end)
                 scene.ngeom += 1
-
-    @staticmethod
-    def _rod(geom: Any, start: np.ndarray, end: np.ndarray) -> None:
-        kind = mujoco.mjtGeom.mjGEOM_CAPSULE
-        mujoco.mjv_initGeom(geom, kind, np.zeros(3), np.zeros(3), np.eye(3).ravel(), np.array(LINK, dtype=np.float32))
-        mujoco.mjv_connector(geom, kind, LINK_RADIUS, start, end)
 
 
 def _painted(model: Any) -> Any:
