@@ -114,7 +114,7 @@ def test_a_lost_contact(reason, confidence):
 
 @pytest.mark.parametrize(("reason", "confidence"), [("settled", 1.0), ("timeout", 0.0)])
 def test_a_sequence_that_is_over(reason, confidence):
-    done = ContactCompletion(6.5, 6.1, 6.2, 2, reason, 0.01)
+    done = ContactCompletion(6.5, 2, reason, 0.01)
     message = sent(completion_to_message(done, ROS, **ABOUT))
     assert (message.kind, message.detector) == (Message.KIND_CONTACT_COMPLETE, "completion")
     assert message.cause == Message.CAUSE_UNKNOWN
