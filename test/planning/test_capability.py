@@ -10,6 +10,7 @@ from impact_aware.planning import arm_map as arm_map_module
 from impact_aware.planning.arm_map import arm_map
 from impact_aware.planning.capability import capability
 from impact_aware.robot.profile import load_profile
+from impact_aware.task.make_field import joint_velocity_of_tool
 
 ROBOT = ia.RobotModel.from_profile("panda")
 Q = np.array([0.4, 0.1, -0.2, -2.4, -1.39, 1.48, 0.2])
@@ -44,6 +45,20 @@ def test_the_speed_keeps_the_limit_that_is_reached_first(name, limit, grows):
         assert able.speed == pytest.approx(np.sqrt(2.0 * limit / able.effective_mass))
     if name == "tool_speed":
         assert able.speed == pytest.approx(limit)
+
+
+def test_a_held_joint_rests_before_the_hit():
+    arm, found = ia.load_task("hit_and_push_palm").arms[0], 0
+    for side in np.linspace(0.0, 2.0 * np.pi, 16):
+        normal = np.array([np.cos(side), np.sin(side), 0.0])
+        able = capability(ROBOT, Q, normal, 1.7, arm.null_space_joint)
+        dq = joint_velocity_of_tool(arm, ROBOT, Q, -normal)
+        fastest = 1.0 / np.max(np.abs(dq) / ROBOT.limits.velocity)
+        assert able.speed <= fastest * (1.0 + 1e-9)
+        if able.limit == "velocity_before":
+            found += 1
+            assert able.speed == pytest.approx(fastest)
+    assert found > 3
 
 
 def test_the_map_follows_the_base_and_leaves_out_what_is_out_of_reach():

@@ -10,7 +10,7 @@ import impact_aware as ia
 from impact_aware.control.safety.impact_check import check_field
 from impact_aware.experiments.episode_settings import EpisodeSettings
 from impact_aware.planning import outcome as outcome_module
-from impact_aware.planning.aiming import SHORTER, started
+from impact_aware.planning.aiming import SHORTER, hit_state, started
 from impact_aware.planning.candidates import passed_on
 from impact_aware.planning.outcome import CARRY, results, speed_for_slide
 from impact_aware.robot.profile import load_profile
@@ -122,6 +122,30 @@ def test_uncertainty_widens_the_interval_and_lowers_the_probability():
     assert exact.probability >= usual.probability > rough.probability
     pads = ia.plan_hit(task, wanted, dataclasses.replace(SURE, material="any"))
     assert np.linalg.norm(pads.half_width) > 0.01 * 0.03
+
+
+@pytest.mark.parametrize(
+    "alone",
+    [
+        {"mass": 0.05}, {"friction": 0.05}, {"inertia": 0.1}, {"point": 0.004}, {"normal": 0.03}, {"law": 0.03},
+        {"carry_spread": 0.005},
+    ],
+    ids=lambda alone: next(iter(alone)),
+)  # fmt: skip
+def test_each_input_that_is_uncertain_widens_the_interval(alone):
+    plan = ia.plan_hit(scene(), ia.WantedResult(slide=(0.01, -0.03)), dataclasses.replace(SURE, **alone))
+    # Least of all the yaw: a palm that sticks takes the object along whichever way its face looks.
+    assert np.linalg.norm(plan.half_width) > 1e-4 * np.hypot(0.01, 0.03)
+
+
+def test_either_of_two_palms_is_first_in_one_of_the_stated_worlds():
+    task = ia.load_task("dual_arm_grab")
+    state = hit_state(task, robots_of_task(task))
+    known = dataclasses.replace(SURE, point=0.002)
+    left, right = state.velocities(known, state.stated) @ state.field.arms[0].normal
+    # The first palm sets the object moving away from itself.
+    assert left < -0.01 < 0.01 < right
+    assert (state.stated[0] == -state.stated[1]).all()
 
 
 @pytest.mark.parametrize("limit", [{"impact_energy": 0.2}, {"velocity_jump": 0.15}, {"tool_speed": 0.4}])
