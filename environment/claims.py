@@ -124,7 +124,8 @@ def _checks(result: Mapping[str, Any]) -> Rows:
         else:
             papers = ", ".join(dict.fromkeys(check["paper"] for check in checks))
             bound = [check["ok"] for check in checks if check["expected"] is not None]
-            rows.append([name, kind, papers, len(bound), f"{sum(bound)} hold"])
+            if bound:
+                rows.append([name, kind, papers, len(bound), f"{sum(bound)} hold"])
     return rows
 
 
