@@ -129,10 +129,10 @@ class Bench:
     """A session that holds a rigid arm which may take gravity otherwise than its profile says."""
 
     def __init__(
-        self, *, believed_adds=False, adds=False, order=slice(None), profile=PROFILE, lacks=False, declared=True
+        self, *, profile_adds=False, adds=False, order=slice(None), profile=PROFILE, lacks=False, declared=True
     ):
-        believed = dataclasses.replace(profile, command_includes_gravity=not believed_adds)
-        self.robot = RobotModel.from_profile(believed)
+        by_profile = dataclasses.replace(profile, command_includes_gravity=not profile_adds)
+        self.robot = RobotModel.from_profile(by_profile)
         self.adds, self.order, self.sent = adds, order, np.zeros(ROBOT.n)
         self.q, self.dq, self.now = START.copy(), np.zeros(ROBOT.n), 1.0
         self.measured = ROBOT.gravity(self.q)
@@ -169,7 +169,7 @@ class Bench:
 
 def test_an_arm_that_fits_is_held_and_nothing_is_unchecked():
     for adds in (False, True):
-        bench = Bench(believed_adds=adds, adds=adds).begun()
+        bench = Bench(profile_adds=adds, adds=adds).begun()
         bench.run(200)
         assert bench.session.fit.unchecked == ""
         assert bench.session.mode is Mode.IDLE and bench.fastest < 1e-3
@@ -193,7 +193,7 @@ def test_torques_that_do_not_fit_refuse_to_start_and_to_hold():
     ],
 )
 def test_what_can_not_be_compared_is_said_and_refuses_nothing(change, reason):
-    bench = Bench(believed_adds=True, adds=True)
+    bench = Bench(profile_adds=True, adds=True)
     change(bench)
     bench.begun()
     assert bench.session.fit.unchecked == reason
@@ -218,7 +218,7 @@ def test_efforts_without_gravity_are_zero_at_rest_and_compared_as_torques():
 
 @pytest.mark.parametrize("adds", [True, False])
 def test_a_flipped_convention_shows_with_the_first_commands_and_the_arm_is_held_by_the_right_one(adds):
-    bench = Bench(believed_adds=not adds, adds=adds).begun()
+    bench = Bench(profile_adds=not adds, adds=adds).begun()
     bench.run(1500)
     command = bench.session.command
     assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.TORQUES_UNFIT)
@@ -238,13 +238,13 @@ def test_a_flipped_convention_shows_with_the_first_commands_and_the_arm_is_held_
 
 
 @pytest.mark.parametrize("adds", [True, False])
-@pytest.mark.parametrize("believed", [True, False])
-def test_an_undeclared_convention_is_decided_by_the_first_states_and_costs_little_speed(believed, adds):
+@pytest.mark.parametrize("by_profile", [True, False])
+def test_an_undeclared_convention_is_decided_by_the_first_states_and_costs_little_speed(by_profile, adds):
     """Half of gravity is in excess for some states, and for as many as the torque rate takes to remove it."""
-    bench = Bench(believed_adds=believed, adds=adds, declared=False).begun()
+    bench = Bench(profile_adds=by_profile, adds=adds, declared=False).begun()
     bench.run(1500)
-    assert (bench.session.mode is Mode.SAFE) is (believed is not adds)
-    assert believed is adds or f"command_includes_gravity must be {not adds}" in bench.session.command.detail
+    assert (bench.session.mode is Mode.SAFE) is (by_profile is not adds)
+    assert by_profile is adds or f"command_includes_gravity must be {not adds}" in bench.session.command.detail
     excess = 0.5 * ROBOT.gravity(START)
     acceleration = np.abs(np.linalg.solve(ROBOT.mass_matrix(START), excess)).max()
     assert 1e-3 < bench.fastest < acceleration * 0.001 * (UNFIT_STATES + 2 + 0.5 * np.abs(excess).max()) < 0.3
@@ -253,14 +253,14 @@ def test_an_undeclared_convention_is_decided_by_the_first_states_and_costs_littl
     bench.session.stop()
     bench.run(100)
     bench.fastest = 0.0
-    if believed is adds:
+    if by_profile is adds:
         bench.session.activate()
         bench.run(100)
         assert bench.fastest < 1e-3
 
 
 def test_an_undeclared_convention_that_gravity_can_not_show_is_the_profile_s():
-    bench = Bench(believed_adds=True, adds=True, declared=False)
+    bench = Bench(profile_adds=True, adds=True, declared=False)
     upright = np.zeros(ROBOT.n)
     upright[3], upright[5] = -0.07, 0.1
     bench.q = upright
@@ -281,7 +281,7 @@ def test_commands_that_reach_other_joints_stop_the_arm():
 
 @pytest.mark.parametrize("count", [UNFIT_LATER - 1, UNFIT_LATER])
 def test_a_hit_that_is_not_detected_yet_is_no_misfit(count):
-    bench = Bench(believed_adds=True, adds=True).begun()
+    bench = Bench(profile_adds=True, adds=True).begun()
     bench.run(EARLY_STATES + 10)
     for _ in range(count):
         bench.measured = bench.measured + 20.0
@@ -291,7 +291,7 @@ def test_a_hit_that_is_not_detected_yet_is_no_misfit(count):
 
 
 def test_what_accelerates_the_motors_is_no_misfit():
-    bench = Bench(believed_adds=True, adds=True).begun()
+    bench = Bench(profile_adds=True, adds=True).begun()
     bench.run(EARLY_STATES + 10)
     bench.push = np.array([40.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     for _ in range(UNFIT_LATER + 5):
