@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -52,9 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.map:
         refuse_given(args, ("velocity", "slide", "goal"), "a plan: --map has no result")
         return _map(args, task, out)
-    stated = task.result is not None and not any((args.velocity, args.slide, args.goal))
-    wanted = task.result if task.result and stated else WantedResult(**chosen(args, WantedResult))
-    plan = plan_hit(task, wanted, HitUncertainty(**chosen(args, HitUncertainty)))
+    plan = plan_hit(task, _wanted(args, task), HitUncertainty(**chosen(args, HitUncertainty)))
     summary = summary_of(plan) | {"task_file": str(out / "task.yaml"), "figure": str(out / "plan.png")}
     with OutputFolder(out, "plan", aside=True) as folder:
         from impact_aware.planning.figures import plan_figure
@@ -64,8 +62,16 @@ def run(args: argparse.Namespace) -> int:
         _draw(folder / "plan.png", lambda: plan_figure(plan))
     show(args, summary, lambda: format_plan(plan, summary))
     if plan.reason:
-        show_notes([f"the result as it is wanted is infeasible: {plan.reason}; planned is the nearest feasible one"])
+        show_notes([f"the wanted result is infeasible, the nearest feasible one is planned: {plan.reason}"])
     return int(bool(plan.reason))
+
+
+def _wanted(args: argparse.Namespace, task: Task) -> WantedResult:
+    """The result of the command line, else that of the scene; a tolerance of the command line holds for both."""
+    if task.result is None or any((args.velocity, args.slide, args.goal)):
+        return WantedResult(**chosen(args, WantedResult))
+    default = WantedResult.__dataclass_fields__["tolerance"].default
+    return task.result if args.tolerance == default else replace(task.result, tolerance=args.tolerance)
 
 
 def summary_of(plan: HitPlan) -> dict[str, Any]:

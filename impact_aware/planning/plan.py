@@ -23,7 +23,7 @@ from impact_aware.task import Task
 from impact_aware.task.arms import robots_of_task
 from impact_aware.task.hit import Hit, hit_of
 from impact_aware.task.result import GOAL, SLIDE, WantedResult
-from impact_aware.task.task_object import three
+from impact_aware.task.task_object import as_vector
 
 AIMED, TRIED = 4, 40
 """Candidates that are compared, and those that are tried at most until so many are found."""
@@ -118,15 +118,15 @@ def plan_hit(
             continue
         reason = reason or str(refused or "")
         if wanted.is_free:
-            asked = replace(asked, velocity=three(share * aimed_at))
+            asked = replace(asked, velocity=as_vector(share * aimed_at))
         elif share < 1.0:
             asked = _nearest(task, asked, share * aimed_at, known)
         best, *others = _compared(states, asked, known)
         if share < 1.0 and not wanted.is_free and not reason:
             load = best.loads[0]
-            uses = f"as that uses {100 * load.share:.0f} % of {load.name} {load.where}".rstrip()
-            cause = uses if load.share > LIMITING else f"as a faster hit is refused: {slower}"
-            reason = f"{share * np.linalg.norm(aimed_at):.3g} m/s after the hit at most, {cause}"
+            uses = f", which use {100 * load.share:.0f} % of {load.name} {load.where}".rstrip()
+            cause = uses if load.share > LIMITING else f"; a faster hit is refused: {slower}"
+            reason = f"at most {share * np.linalg.norm(aimed_at):.3g} m/s are feasible after the hit{cause}"
         return replace(best, reason=reason, alternatives=tuple(others))
     assert refused is not None
     raise refused
@@ -238,7 +238,7 @@ def pattern_of(task: Task, wanted: WantedResult, velocity: Array, known: HitUnce
     """The task with the goal of a result, where the tools release an object that shall slide on alone."""
     release, goal = not task.lifts and wanted.kind != GOAL, wanted.goal or task.goal
     if release:
-        goal = three(np.add(task.object.position, [*_slide(task, velocity, known), 0.0]))
+        goal = as_vector(np.add(task.object.position, [*_slide(task, velocity, known), 0.0]))
     return replace(task, goal=goal, fields=replace(task.fields, release=release), result=None)
 
 
@@ -253,6 +253,6 @@ def _nearest(task: Task, wanted: WantedResult, velocity: Array, known: HitUncert
         x, y = _slide(task, velocity, known).tolist()
         return replace(wanted, slide=(x, y))
     if wanted.velocity is not None:
-        return replace(wanted, velocity=three(velocity))
+        return replace(wanted, velocity=as_vector(velocity))
     way = velocity / (PUSH_SHARE * task.fields.post_gain)
-    return replace(wanted, goal=three(np.add(task.object.position, way)))
+    return replace(wanted, goal=as_vector(np.add(task.object.position, way)))

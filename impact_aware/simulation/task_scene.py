@@ -14,6 +14,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.mujoco_model import ToolTip
 from impact_aware.simulation.scene import COMPLIANT_PAD, TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
 from impact_aware.task import Task
+from impact_aware.task.task_object import as_vector
 
 UPRIGHT = 1.0 - 1e-12
 """Cosine from which on an object stands on a horizontal table."""
@@ -70,12 +71,12 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
         object=SceneObject(
             name=body.name,
             mass=body.mass * truth.mass_factor,
-            half_sizes=_three(body.solid.half_extents),
+            half_sizes=as_vector(body.solid.half_extents),
             shape=body.solid,
             position=tuple(np.add(body.position, truth.displacement).tolist()),
             rpy=_angles(turned),
         ),
-        travel=_three(np.subtract(task.goal, body.position)),
+        travel=as_vector(np.subtract(task.goal, body.position)),
         table_height=task.table_height + truth.table_displacement,
         belt_velocity=truth.object_velocity,
         table_rpy=_angles(shortest_turn((0.0, 0.0, 1.0), body.up)) if body.up[2] < UPRIGHT else (0.0, 0.0, 0.0),
@@ -86,9 +87,4 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
 
 def _angles(rotation: Array) -> tuple[float, float, float]:
     """Roll, pitch and yaw, rad."""
-    return _three(pin.rpy.matrixToRpy(np.asfortranarray(rotation)))
-
-
-def _three(numbers: Array) -> tuple[float, float, float]:
-    first, second, third = numbers.tolist()
-    return first, second, third
+    return as_vector(pin.rpy.matrixToRpy(np.asfortranarray(rotation)))

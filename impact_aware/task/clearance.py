@@ -127,7 +127,7 @@ def approaches(
 
 
 def is_clear(placed: PlacedShape, robot: RobotModel, base: pin.SE3, own: ArmReference, q: Array) -> bool:
-    """Whether only the tool of one arm in a posture (n,), rad, is near an object on its table, or at it."""
+    """Whether the links of one arm in a posture (n,), rad, are clear of an object and its table; the tool may touch."""
     return not _approaches(placed, np.zeros(3), [_Arm(robot, base, own, False)], [([q], np.zeros(3))])
 
 

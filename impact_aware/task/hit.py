@@ -13,7 +13,7 @@ from impact_aware.contact.box import Box
 from impact_aware.contact.shape import SurfacePoint, shortest_turn
 from impact_aware.errors import InvalidInputError
 from impact_aware.task.task import ArmTask, TaskObject
-from impact_aware.task.task_object import three
+from impact_aware.task.task_object import as_vector
 
 OBLIQUE = 0.7
 """Share of the angle of friction by which a hit may be more oblique to the face than the task has it."""
@@ -89,14 +89,15 @@ def aimed(thing: TaskObject, arm: ArmTask, velocity: Array, *, centred: bool = T
     """
     entry, above = velocity, np.array([0.0, 0.0, arm.impact_offset[2]])
     for _ in range(2):
-        arm = replace(arm, impact_velocity=three(entry), impact_offset=three(above) if centred else arm.impact_offset)
+        offset = as_vector(above) if centred else arm.impact_offset
+        arm = replace(arm, impact_velocity=as_vector(entry), impact_offset=offset)
         if centred:
             place, turned = middle_of_hit(thing, arm), thing.turn @ entry
             aside = _exit(turned, thing.rotation @ place.normal, thing.solid.depth(place.normal))
             aside = thing.turn.T @ (aside - thing.rotation @ place.point)
-            arm = replace(arm, impact_offset=three(above + aside * (1.0, 1.0, 0.0)))
+            arm = replace(arm, impact_offset=as_vector(above + aside * (1.0, 1.0, 0.0)))
         entry = shortest_turn(hit_of(thing, arm).velocity, velocity) @ entry
-    return replace(arm, impact_velocity=three(entry))
+    return replace(arm, impact_velocity=as_vector(entry))
 
 
 def _towards(velocity: Array, wanted: Array, angle: float) -> Array:

@@ -30,12 +30,6 @@ SHAPE_ENTRIES = {"box": ("half_extents",), "cylinder": ("radius", "half_length")
 
 
 
-def three(numbers: Array) -> Vector:
-    """The numbers of an array (3,)."""
-    x, y, z = numbers.tolist()
-    return x, y, z
-
-
 _UP = np.array([0.0, 0.0, 1.0])
 _SIZE = Range(0.0, 5.0, "m", open_below=True)
 _RANGES = {
@@ -144,3 +138,9 @@ def check_ranges(part: object, where: str, ranges: Mapping[str, Range]) -> None:
     """
     for name, allowed in ranges.items():
         allowed.check(f"{where}.{name}", getattr(part, name))
+
+
+def as_vector(numbers: Array) -> Vector:
+    """The numbers of an array (3,)."""
+    x, y, z = numbers.tolist()
+    return x, y, z
