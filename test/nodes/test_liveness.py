@@ -141,6 +141,16 @@ def test_what_is_repeated_is_no_life_and_who_is_started_anew_is_known_with_its_f
     assert listener.said == ["impacts", "impacts"]
 
 
+def test_a_lease_that_runs_out_is_a_loss_only_of_a_node_without_a_heartbeat(listen):
+    listener, ended = listen(), SimpleNamespace(alive_count=0, alive_count_change=-1)
+    listener.link.on_change("impacts", ended)
+    assert listener.said == ["impacts"]
+    # As after this process stood still: nothing renewed the lease meanwhile, and the heartbeats go on.
+    listener.hear()
+    listener.link.on_change("impacts", ended)
+    assert listener.said == ["impacts"]
+
+
 def test_without_a_watchdogs_heartbeat_nothing_begins_and_a_motion_ends(linked):
     assert linked.link.refusal() == "no message came on /command_watchdog/heartbeat: does command_watchdog run?"
     linked.hear(count=500)

@@ -1,8 +1,8 @@
 """Who lives: heartbeats, what a listener makes of silence, and nodes that are there twice.
 
 Beside each topic that others can't do without, such as `impacts`, its node publishes `impacts/heartbeat`, from a
-thread: a callback that takes a second is no death. A node that is not served at all for `HUNG` falls silent. DDS also
-reports when a publisher's lease has run out, all there is of a node without a heartbeat, such as one's own detector.
+thread: a callback that takes a second is no death. A node that is not served at all for `HUNG` falls silent. A node
+without a heartbeat, such as one's own detector, is lost when DDS reports that its publisher's lease has run out.
 """
 
 from __future__ import annotations
@@ -181,8 +181,11 @@ class Upstream:
         return ""
 
     def on_change(self, topic: str, info: QoSLivelinessChangedInfo) -> None:
-        """Detect the loss of a topic's last publisher from DDS liveliness."""
-        if info.alive_count == 0 and info.alive_count_change < 0 and not self._published_here(topic):
+        """Detect the loss of a topic's last publisher from DDS liveliness, unless that has a heartbeat.
+
+        Leases also run out where this process itself stood still, and within one process, where nothing renews them.
+        """
+        if info.alive_count == 0 and info.alive_count_change < 0 and self._beats[topic].last is None:
             self._on_loss(topic)
 
     def _on_beat(self, topic: str, message: Heartbeat) -> None:
@@ -196,15 +199,6 @@ class Upstream:
             if beat.last is not None and topic not in self._lost and silent > self._timeout:
                 self._lost.add(topic)
                 self._on_loss(topic)
-
-    def _published_here(self, topic: str) -> bool:
-        """Whether a node of this very process publishes a topic.
-
-        It lives as long as this one, but Fast DDS renews leases between participants only: within one they run out.
-        """
-        full, executor = self._node.resolve_topic_name(topic), self._node.executor
-        nodes = executor.get_nodes() if executor is not None else ()
-        return any(publisher.topic_name == full for node in nodes for publisher in node.publishers)
 
 
 DRIVER_TOPIC = heartbeat_topic("driver")
