@@ -59,7 +59,8 @@ def on_cadence(times: Array, positions: Array) -> Retimed | None:
     """Instants of samples with stamps (k,), s, and positions (k, n), rad; None for fewer than `FEWEST` regular ones."""
     if len(times) < FEWEST:
         return None
-    phase = _phase(times, positions)
+    count, counted_std, period = periods_counted(times, positions)
+    phase = (times - times[0]) - period * count
     middle = median_filter(phase, CADENCE, mode="nearest")
     away = phase - middle
     scatter = 1.4826 * float(np.median(np.abs(away)))
@@ -72,7 +73,7 @@ def on_cadence(times: Array, positions: Array) -> Retimed | None:
         even = phase - np.median(phase)
         share, best = _best(times, positions, regular, away, even)
         if best is even:
-            return Retimed(times - even, std, off, away)
+            return Retimed(times - even, period * counted_std, off, away)
         times = times - share * np.where(uncertain, 0.0, away)
     regular = regular[np.diff(np.maximum.accumulate(times[regular]), prepend=-np.inf) > 0.0]
     if uncertain.any() and len(regular) >= FEWEST:
@@ -84,14 +85,9 @@ def on_cadence(times: Array, positions: Array) -> Retimed | None:
 
 def off_cadence(times: Array, positions: Array) -> Array:
     """Distance (k,) of each stamp (k,) of a regular source from its cadence, s."""
-    phase = _phase(times, positions)
+    count, _, period = periods_counted(times, positions)
+    phase = (times - times[0]) - period * count
     return np.asarray(phase - median_filter(phase, CADENCE, mode="nearest"))
-
-
-def _phase(times: Array, positions: Array) -> Array:
-    """What stamps (k,) have beyond the periods that passed since the first one, s."""
-    count, period = periods_counted(times, positions)
-    return (times - times[0]) - period * count
 
 
 def _best(times: Array, positions: Array, rows: NDArray[np.intp], away: Array, even: Array) -> tuple[float, Array]:

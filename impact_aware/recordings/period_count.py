@@ -41,43 +41,45 @@ STATES = 9
 """Numbers of periods that are considered at each sample."""
 
 
-def periods_counted(times: Array, positions: Array) -> tuple[Array, float]:
-    """Number (k,) of the source's period at each sample, and the period, s; stamps (k,), s, and positions (k, n).
+def periods_counted(times: Array, positions: Array) -> tuple[Array, Array, float]:
+    """Number (k,) of the source's period at each sample, its standard error (k,), and the period, s.
+
+    Stamps are (k,), s, and positions (k, n).
 
     The periods of a long gap, or of a step of the clock, are not searched: its length is rounded to whole ones.
     """
     steps = np.diff(times, prepend=times[:1])
     usual = float(np.median(steps[1:]))
     if usual <= 0.0:
-        return np.arange(len(times), dtype=float), usual
+        return np.arange(len(times), dtype=float), np.zeros(len(times)), usual
     missing = np.cumsum(np.where(steps > AHEAD * usual, steps - usual, 0.0))
-    count, period = _counted(times - missing, positions)
-    return count + np.rint(missing / period), period
+    count, std, period = _counted(times - missing, positions)
+    return count + np.rint(missing / period), std, period
 
 
-def _counted(times: Array, positions: Array) -> tuple[Array, float]:
+def _counted(times: Array, positions: Array) -> tuple[Array, Array, float]:
     """Return the same for stamps of which none is more than `AHEAD` usual intervals after the one before."""
-    count, period = np.arange(len(times), dtype=float), float(np.median(np.diff(times)))
+    count, std, period = np.arange(len(times), dtype=float), np.zeros(len(times)), float(np.median(np.diff(times)))
     steps = np.diff(positions, axis=0)
     if len(steps) <= 2 * BESIDE:
-        return count, period
+        return count, std, period
     noise = np.sqrt(2.0) * float(np.linalg.norm(noise_of(times, positions).encoder))
     between = 0.5 * (steps[:-2] + steps[2:])
     length = np.linalg.norm(between, axis=1)
     uneven = np.linalg.norm(steps[1:-1] - between, axis=1) > UNEVEN * np.maximum(length, noise / UNEVEN * 3.0)
     if not uneven.any():
-        return count, _period(times, count)
+        return count, std, _period(times, count)
     misfits = _misfits(steps, _usual_at_first(steps), noise)
     if np.count_nonzero(uneven) > 0.05 * np.count_nonzero(length > 3.0 * noise / UNEVEN):
         begin = int(np.argmax(np.convolve(length, np.ones(min(TRIED, len(length))), "valid")))
         part, cost = times[begin:][:TRIED], misfits[begin:][: TRIED - 1]
-        period *= min((_search(part, cost, share * period)[1], share) for share in PERIODS.tolist())[1]
+        period *= min((_search(part, cost, share * period)[2], share) for share in PERIODS.tolist())[1]
     for left in reversed(range(ROUNDS)):
-        count, _ = _search(times, misfits, period)
+        count, std, _ = _search(times, misfits, period)
         period = _period(times, count)
         if left:
             misfits = _misfits(steps, _usual(positions, count), noise)
-    return count, period
+    return count, std, period
 
 
 def _period(times: Array, count: Array) -> float:
@@ -127,16 +129,18 @@ def _misfits(steps: Array, usual: tuple[Array, Array], noise: float) -> Array:
     return least + np.where(periods < 0, 10.0, np.minimum(periods - 1.0, 3.0))
 
 
-def _search(times: Array, misfits: Array, period: float) -> tuple[Array, float]:
-    """Number of each sample (k,), for a period, s, and the cost of the whole sequence."""
-    count = np.empty(len(times))
-    cost = _viterbi((times - times[0]) / period, np.ascontiguousarray(misfits), count)
-    return count - count[0], cost
+def _search(times: Array, misfits: Array, period: float) -> tuple[Array, Array, float]:
+    """Number of each sample (k,) and its standard error (k,), for a period, s, and the cost of the whole sequence."""
+    count, std = np.empty(len(times)), np.empty(len(times))
+    cost = _viterbi((times - times[0]) / period, np.ascontiguousarray(misfits), count, std)
+    return count - count[0], std, cost
 
 
-@compiled(NUMBER, CONSTANT_VECTOR, CONSTANT_MATRIX, DENSE_VECTOR)
-def _viterbi(stamps: Array, misfits: Array, count: Array) -> float:
+@compiled(NUMBER, CONSTANT_VECTOR, CONSTANT_MATRIX, DENSE_VECTOR, DENSE_VECTOR)
+def _viterbi(stamps: Array, misfits: Array, count: Array, std: Array) -> float:
     """Write the whole numbers of least cost for stamps (k,), in periods, into `count` (k,), and return that cost.
+
+    Their standard errors `std` (k,) are those among the best sequences through each number that is considered.
 
     Each candidate sequence tracks its own middle of the period. The numbers that are considered at a sample lie around
     the one that the best sequence so far gives its stamp.
@@ -145,6 +149,8 @@ def _viterbi(stamps: Array, misfits: Array, count: Array) -> float:
     first, origin = np.zeros(samples), np.zeros((samples, STATES), dtype=np.int8)
     cost, middle = np.full(STATES, np.inf), np.zeros(STATES)
     cost[half], first[0] = 0.0, -half
+    costs, middles = np.full((samples, STATES), np.inf), np.zeros((samples, STATES))
+    costs[0] = cost
     for sample in range(1, samples):
         first[sample] = np.rint(stamps[sample] - middle[np.argmin(cost)]) - half
         dearer, moved = np.full(STATES, np.inf), np.zeros(STATES)
@@ -168,9 +174,29 @@ def _viterbi(stamps: Array, misfits: Array, count: Array) -> float:
             moved[half] = middle[np.argmin(cost)]
         lost += least
         cost, middle = dearer - least, moved
-    state = int(np.argmin(cost))
+        costs[sample], middles[sample] = cost, middle
+    state, later = int(np.argmin(cost)), np.zeros(STATES)
     for back in range(samples):
         sample = samples - 1 - back
         count[sample] = first[sample] + state
+        through = costs[sample] + later
+        least, sum_of, spread = through.min(), 0.0, 0.0
+        for other in range(STATES):
+            share = np.exp(-0.5 * (through[other] - least))
+            sum_of += share
+            spread += share * (other - state) ** 2
+        std[sample] = np.sqrt(spread / sum_of)
         state = int(origin[sample, state])
+        if sample:
+            cheaper = np.full(STATES, np.inf)
+            for before in range(STATES):
+                for after in range(STATES):
+                    step = int(first[sample] + after - first[sample - 1] - before) + BACK
+                    if step < 0 or step > BACK + AHEAD or step == BACK:
+                        continue
+                    phase = stamps[sample] - first[sample] - after - middles[sample - 1, before]
+                    late = min(max(abs(phase) - BAND, 0.0) * PER_PERIOD, MOST_LATE)
+                    cheaper[before] = min(cheaper[before], misfits[sample - 1, step] + late + later[after])
+            least = cheaper.min()
+            later = cheaper - least if least < np.inf else np.zeros(STATES)
     return lost

@@ -22,8 +22,8 @@ MOST_TESTS_PER_KNOCK = 5
 MOST_COVARIANCES_PER_KNOCK = 28_000
 """Covariances that are factorised per knock where torques are measured: likelihoods of joints and of the momentum."""
 
-MOST_FALSE_CONTACTS = 4
-"""In 7.5 min of free motion at 100 Hz, 5 min of it as robots stream: 3, and 14 if torques count between samples."""
+MOST_FALSE_CONTACTS = 2
+"""In 7.5 min of free motion at 100 Hz, 5 min of it as robots stream: 1, and 3 where counts of periods are certain."""
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 
 from impact_aware.arrays import Array
 from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.cadence import on_cadence
 from impact_aware.recordings.impact_analysis import EXPLAINING, FINDING, READING, analyze
 from impact_aware.recordings.input_faults import InputFaults
 from impact_aware.recordings.input_stage import InputStage
@@ -156,6 +157,16 @@ def test_samples_of_a_polled_robot_get_the_times_of_the_robot(tmp_path: Path, ra
     assert analyzed(tmp_path, stamps, positions).impacts == ()
     stamps, positions, true = polled(times, motion(times, 3, HIT))
     the_hit(analyzed(tmp_path, stamps, positions), within=1.5 / rate, at=HIT + np.median(stamps - true))
+
+
+def test_instants_of_a_polled_arm_are_uncertain_by_a_share_of_a_period_where_it_is_slow() -> None:
+    times = regular(200.0, 12.0)
+    way = np.cumsum(np.where(np.abs(times - 6.0) < 3.0, 0.003, 1.0)) / 200.0
+    stamps, positions, true = polled(times, motion(way, 3))
+    first = np.diff(true, prepend=-1.0) > 0.0
+    found, slow = on_cadence(stamps[first], positions[first]), np.abs(true[first] - 6.0) < 3.0
+    assert found is not None and 0.3 < 200.0 * np.percentile(found.time_std[slow], 90) < 1.0
+    assert 200.0 * np.percentile(found.time_std[~slow], 99) < 1e-3
 
 
 def test_steps_of_a_coarse_encoder_are_no_repetitions() -> None:
