@@ -220,6 +220,24 @@ class AnalyzedImpact:
         return np.asarray(self.prediction.space.jacobian @ velocity @ self.prediction.contact.axes)
 
     @property
+    def approach_speed(self) -> tuple[float, float]:
+        """Speed of the contact point along the normal, and its standard error, m/s; NaN without a prediction."""
+        if self.prediction is None:
+            return math.nan, math.nan
+        slopes = self.prediction.space.jacobian[0]
+        return -float(slopes @ self.velocity_before), float(np.linalg.norm(slopes * self.velocity_before_error))
+
+    @property
+    def used_contact(self) -> ContactImpulse | None:
+        """The contact by the map that was used; of arms or a palm at once that of the tool with all its points."""
+        made = self.prediction
+        if self.common is not None or made is None:
+            return None if self.common is None else self.common.contact
+        surface = {name: getattr(made.contact, name) for name in ("normal", "friction", "restitution")}
+        result = {name: getattr(made, name) for name in ("point", "impulse", "effective_mass", "mode")}
+        return ContactImpulse(**surface, **result)
+
+    @property
     def impulse_estimated(self) -> Array | None:
         """(3,) On the robot, as the estimated jump shows it with the inertia of the prediction, N s.
 

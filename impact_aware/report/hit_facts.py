@@ -11,8 +11,6 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit
-from impact_aware.recordings.results import AnalyzedImpact
-from impact_aware.records import ContactImpulse
 
 UNKNOWN = "–"
 """What stands for a number that is not known."""
@@ -31,16 +29,6 @@ def number_text(value: float | None, digits: int) -> str:
         return UNKNOWN
     text = f"{value:.{digits}f}"
     return (text.lstrip("-") if float(text) == 0.0 else text).replace("-", "\u2212")
-
-
-def used_contact(impact: AnalyzedImpact) -> ContactImpulse | None:
-    """The contact by the map that was used: of several arms or a palm at once that of the tool with all its points."""
-    made = impact.prediction
-    if impact.common is not None or made is None:
-        return None if impact.common is None else impact.common.contact
-    surface = {name: getattr(made.contact, name) for name in ("normal", "friction", "restitution")}
-    result = {name: getattr(made, name) for name in ("point", "impulse", "effective_mass", "mode")}
-    return ContactImpulse(**surface, **result)
 
 
 def contact_facts(check: ContactCheck | None) -> Iterator[Fact]:

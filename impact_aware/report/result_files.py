@@ -23,7 +23,6 @@ from impact_aware.recordings.results import (
     OtherEvent,
 )
 from impact_aware.recordings.verdict import Verdict
-from impact_aware.report.hit_facts import used_contact
 
 
 def to_json(analysis: Analysis) -> dict[str, Any]:
@@ -84,7 +83,7 @@ _OF_COMMON = ("task", "arms", "velocity_after", "object_velocity_after")
 
 def _prediction_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
     """What is the same with every impact that has no prediction: nothing, and no friction."""
-    prediction, used = impact.prediction, used_contact(impact)
+    prediction, used = impact.prediction, impact.used_contact
     if prediction is None:
         return {
             **dict.fromkeys(("point", "normal", "impulse", "effective_mass", "object_mass")),

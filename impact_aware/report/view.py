@@ -16,7 +16,7 @@ from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis, CommonImpact
 from impact_aware.recordings.verdict import CANNOT_TELL, ESTIMATE, NO, PLANT, YES, Verdict, decided
-from impact_aware.report.hit_facts import UNKNOWN, Fact, contact_facts, number_text, object_facts, used_contact
+from impact_aware.report.hit_facts import UNKNOWN, Fact, contact_facts, number_text, object_facts
 
 
 def short_names(files: Sequence[Path]) -> dict[Path, str]:
@@ -32,7 +32,7 @@ def short_names(files: Sequence[Path]) -> dict[Path, str]:
 
 def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> SimpleNamespace:
     """The texts of one impact, whose `number` counts over the whole report; `names` are those of the recordings."""
-    speed, found, used = _approach_speed(impact), impact.verdict, used_contact(impact)
+    (speed, error), found, used = impact.approach_speed, impact.verdict, impact.used_contact
     size = None if impact.prediction is None or used is None else float(np.linalg.norm(used.impulse))
     where = f" of {impact.arm}" if impact.arm else ""
     return SimpleNamespace(
@@ -43,7 +43,7 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
         file=names.get(impact.file, impact.file.name),
         time=f"{impact.time:.4f}{_plus_minus(impact.event.time_std, 4)}",
         joint=_joint_name(impact, impact.event.joint),
-        approach=number_text(speed, 3) + _plus_minus(_approach_error(impact), 3),
+        approach=number_text(speed, 3) + _plus_minus(error, 3),
         within=_WITHIN[found.within],
         error=error_text(found),
         relative=_percent(found.share),
@@ -216,13 +216,13 @@ def _verdict_facts(found: Verdict) -> Iterable[Fact]:
 
 
 def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> Iterable[Fact]:
-    used, shown = used_contact(impact), impact.impulse_estimated
+    used, shown = impact.used_contact, impact.impulse_estimated
     assert used is not None
     yield Fact("contact point", f"{_vector(used.point, 4)} m")
     yield Fact("normal", f"{_vector(used.normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
     if impact.common is None:
-        speed = f"{_approach_speed(impact):.3f}{_plus_minus(_approach_error(impact), 3)}"
-        yield Fact("approach speed", f"{speed} m/s along the normal")
+        speed, error = impact.approach_speed
+        yield Fact("approach speed", f"{speed:.3f}{_plus_minus(error, 3)} m/s along the normal")
     yield Fact("effective mass", f"{used.effective_mass:.2f} kg along the normal")
     if prediction.obstacle is not None:
         yield Fact("object hit", f"{prediction.obstacle.mass:.2f} kg, free")
@@ -293,23 +293,6 @@ def _variant_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
             relative=_percent(row.relative_error),
             best=row.inertia == best and row.error == least,
         )
-
-
-def _approach_speed(impact: AnalyzedImpact) -> float:
-    """Along the normal, m/s; NaN without a prediction, which knows the contact."""
-    velocity = impact.contact_velocity(impact.velocity_before)
-    if impact.prediction is None or velocity is None:
-        return math.nan
-    return -float(impact.prediction.contact.normal @ velocity)
-
-
-def _approach_error(impact: AnalyzedImpact) -> float | None:
-    """Standard error of the approach speed by those of the joints' velocities before, m/s."""
-    if impact.prediction is None:
-        return None
-    units = [impact.contact_velocity(unit) for unit in np.eye(len(impact.joint_names))]
-    slopes = [math.nan if unit is None else float(impact.prediction.contact.normal @ unit) for unit in units]
-    return float(np.linalg.norm(np.array(slopes) * impact.velocity_before_error))
 
 
 def _joint_name(impact: AnalyzedImpact, joint: int) -> str:

@@ -15,11 +15,10 @@ from impact_aware.ranges import Range
 from impact_aware.resources import read_named, resource_names
 
 _SAFETY_SIZES = {
-    "position_lower": 0, "position_upper": 0, "braking_deceleration": 0, "velocity": 0, "effort": 0, "effort_rate": 0,
-    "velocity_jump": 0, "sensor_torque": 0, "workspace_lower": 3, "workspace_upper": 3, "tool_speed": 1,
-    "contact_force": 1, "impact_energy": 1, "impact_overrun": 1, "impact_lead": 1,
+    "workspace_lower": 3, "workspace_upper": 3, "tool_speed": 1, "contact_force": 1, "impact_energy": 1,
+    "impact_overrun": 1, "impact_lead": 1,
 }  # fmt: skip
-"""Entries of `safety` and how many numbers each takes; 0 stands for one per joint."""
+"""Numbers of the entries of `safety` that have not one per joint."""
 
 _COLUMNS = (
     "apparent_motor_inertia", "motor_inertia", "home", "effort_rate", "motor_friction", "motor_friction_velocity",
@@ -98,6 +97,8 @@ RANGES = {
     "safety.impact_lead": Range(0.0, 1.0, "m", open_below=True),
 }
 """Range of every number of a profile."""
+
+_SAFETY = tuple(key.removeprefix("safety.") for key in RANGES if key.startswith("safety."))
 
 
 @dataclass(frozen=True)
@@ -257,8 +258,8 @@ def _parse_safety(content: Any, where: str, joints: int) -> dict[str, float | tu
         raise InvalidInputError(f"{where}: safety", repr(content), "a mapping of limits")
     values: dict[str, float | tuple[float, ...]] = {}
     for key, value in content.items():
-        check_name(f"{where}: safety", key, _SAFETY_SIZES)
-        size = _SAFETY_SIZES[key]
+        check_name(f"{where}: safety", key, _SAFETY)
+        size = _SAFETY_SIZES.get(key)
         if size == 1 or not isinstance(value, list):
             values[key] = _number(where, f"safety.{key}", value)
         else:

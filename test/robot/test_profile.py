@@ -1,5 +1,6 @@
 """Robot profiles: what ships loads, and a malformed one is refused in one clear line."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -126,6 +127,11 @@ def with_number(key, value):
 def test_the_page_on_hardware_has_every_range():
     stated = [(key, float(low), float(high), unit, bool(above)) for key, above, low, high, unit in ROWS]
     assert stated == [(key, entry.low, entry.high, entry.unit, entry.open_below) for key, entry in RANGES.items()]
+
+
+def test_every_safety_limit_has_a_range():
+    names = [f"safety.{entry.name}" for entry in dataclasses.fields(SafetyLimits)]
+    assert sorted(names) == sorted(key for key in RANGES if key.startswith("safety."))
 
 
 @pytest.mark.parametrize(("key", "above", "low", "high", "unit"), ROWS, ids=[row[0] for row in ROWS])
