@@ -1,8 +1,7 @@
 """Contact-force models: force, and the restitution that follows from it.
 
 A model is compressive along the contact normal: `penetration` (m) and `rate` (its time derivative, m/s) in, force (N)
-out. Most models need nothing else; a model with a memory (a dashpot's stretch, the largest penetration) has one
-internal variable, integrated along with the motion by `internal_rate`.
+out.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import lambertw
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import RESTITUTION
 from impact_aware.errors import InvalidInputError
 from impact_aware.ranges import NOT_NEGATIVE, POSITIVE, Range
 
@@ -29,11 +27,9 @@ class ContactForceModel(ABC):
     Every method is vectorised: arguments broadcast, the result has their shape.
 
     Attributes:
-        has_memory: Whether the model carries one internal variable.
         ranges: Allowed values of parameters; the others are > 0.
     """
 
-    has_memory: ClassVar[bool] = False
     ranges: ClassVar[dict[str, Range]] = {}
 
     def __post_init__(self) -> None:
@@ -42,13 +38,12 @@ class ContactForceModel(ABC):
             self.ranges.get(entry.name, POSITIVE).check(entry.name, getattr(self, entry.name))
 
     @abstractmethod
-    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+    def force(self, penetration: ArrayLike, rate: ArrayLike) -> Array:
         """Contact force, N, zero where `penetration` < 0.
 
         Args:
             penetration: m.
             rate: m/s, positive while compressing.
-            internal: The internal variable; ignored by models without memory.
         """
 
     @abstractmethod
@@ -59,10 +54,6 @@ class ContactForceModel(ABC):
             speed: Approach speed, m/s, > 0.
             effective_mass: Reduced mass of the two bodies along the normal, kg.
         """
-
-    def internal_rate(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike) -> Array:
-        """Time derivative of the internal variable; zero for a model without memory."""
-        return np.zeros(np.broadcast(penetration, rate, internal).shape)
 
 
 def _depth(penetration: ArrayLike) -> Array:
@@ -87,7 +78,7 @@ class HuntCrossley(ContactForceModel):
     exponent: float = 1.5
     ranges: ClassVar[dict[str, Range]] = {"damping": NOT_NEGATIVE}
 
-    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+    def force(self, penetration: ArrayLike, rate: ArrayLike) -> Array:
         """See `ContactForceModel.force`."""
         spring = self.stiffness * _depth(penetration) ** self.exponent
         return spring * self._factor(np.asarray(rate, dtype=float))
@@ -172,7 +163,7 @@ class KelvinVoigt(ContactForceModel):
     damping: float
     ranges: ClassVar[dict[str, Range]] = {"damping": NOT_NEGATIVE}
 
-    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
+    def force(self, penetration: ArrayLike, rate: ArrayLike) -> Array:
         """See `ContactForceModel.force`; Aouaj thesis, eq. 2.11."""
         depth, speed = np.asarray(penetration, dtype=float), np.asarray(rate, dtype=float)
         return np.where(depth >= 0.0, np.maximum(self.stiffness * depth + self.damping * speed, 0.0), 0.0)
@@ -195,91 +186,10 @@ class KelvinVoigt(ContactForceModel):
         return np.exp(-exponent) * np.ones_like(np.asarray(speed, dtype=float))
 
 
-@dataclass(frozen=True)
-class Maxwell(ContactForceModel):
-    """F = k (delta - s), ds/dt = F / c, with the dashpot's stretch s as internal variable (Wang 2021, VII-A.2).
-
-    Attributes:
-        stiffness: k, N/m, > 0.
-        damping: c, N s/m, > 0.
-    """
-
-    stiffness: float
-    damping: float
-    has_memory: ClassVar[bool] = True
-
-    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.force`; contact ends where the spring is no longer compressed."""
-        depth = np.asarray(penetration, dtype=float)
-        return np.where(depth >= 0.0, np.maximum(self.stiffness * (depth - np.asarray(internal)), 0.0), 0.0)
-
-    def internal_rate(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike) -> Array:
-        """Rate of the dashpot's stretch, m/s."""
-        return self.force(penetration, rate, internal) / self.damping
-
-    def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
-        """Independent of speed: exp(-pi gamma / omega), and zero when the dashpot is too weak for an oscillation.
-
-        The force obeys F'' + (k/c) F' + (k/m) F = 0 from F = 0, so gamma = k / (2 c), omega^2 = k / m - gamma^2.
-        """
-        decay = self.stiffness / (2.0 * self.damping)
-        square = self.stiffness / np.asarray(effective_mass, dtype=float) - decay**2 + 0.0 * np.asarray(speed)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(square > 0.0, np.exp(-np.pi * decay / np.sqrt(np.abs(square))), 0.0)
-
-
-@dataclass(frozen=True)
-class VirtualSpring(ContactForceModel):
-    """F = k delta in compression, (k / e^2) (delta - (1 - e^2) delta_max) in restitution (Wang 2021, VII-A.1).
-
-    Where compression ends, the stored energy drops to e^2 of itself while the force stays, so the spring behind it must
-    be k / e^2: the force profile of e = 0 ends at its maximum. The share of energy returned is e^2 whatever happens
-    along the tangents, so this is the compliant form of the energetic coefficient of restitution.
-
-    The internal variable is the largest penetration so far, m.
-
-    Attributes:
-        stiffness: k, N/m, > 0.
-        coefficient_of_restitution: e, 0..1.
-    """
-
-    stiffness: float
-    coefficient_of_restitution: float = 1.0
-    has_memory: ClassVar[bool] = True
-    ranges: ClassVar[dict[str, Range]] = {"coefficient_of_restitution": RESTITUTION}
-
-    def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.force`."""
-        depth = _depth(penetration)
-        largest = np.maximum(np.asarray(internal, dtype=float), depth)
-        share = self.coefficient_of_restitution**2
-        loading = (np.asarray(rate, dtype=float) >= 0.0) & _at_largest(depth, internal)
-        if share == 0.0:
-            return np.where(loading, self.stiffness * depth, 0.0)
-        unloading = self.stiffness / share * np.maximum(depth - (1.0 - share) * largest, 0.0)
-        return np.where(loading, self.stiffness * depth, unloading)
-
-    def internal_rate(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike) -> Array:
-        """Rate of the largest penetration, m/s: the penetration's own while it grows beyond the largest so far."""
-        depth = _depth(penetration)
-        speed = np.asarray(rate, dtype=float)
-        return np.where(_at_largest(depth, internal) & (speed > 0.0), speed, 0.0)
-
-    def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:
-        """The coefficient itself, at any speed and mass."""
-        return self.coefficient_of_restitution * np.ones(np.broadcast(speed, effective_mass).shape)
-
-
-def _at_largest(depth: Array, internal: ArrayLike) -> NDArray[np.bool_]:
-    # An integrated memory lags the penetration by rounding errors, which must not look like unloading.
-    return depth >= np.asarray(internal, dtype=float) * (1.0 - 1e-6)
-
-
 FORCE_MODELS: dict[str, Callable[[float, float], ContactForceModel]] = {
     "kelvin_voigt": KelvinVoigt,
     "hunt_crossley": HuntCrossley,
     "exponential_hunt_crossley": ExponentialHuntCrossley,
     "viscoelastic": NonlinearViscoelastic,
-    "maxwell": Maxwell,
 }
 """Models of a stiffness and a damping, by the names that identification takes."""

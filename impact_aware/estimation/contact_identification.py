@@ -173,17 +173,16 @@ class _Sampled:
     def simulate(self, model: str, stiffness: float, damping: float) -> Array:
         """Forces (profiles, times) of the model, by Runge-Kutta's classical method; zero once the contact has ended."""
         law = FORCE_MODELS[model](stiffness, damping)
-        state = np.stack([np.zeros_like(self.speeds), self.speeds, np.zeros_like(self.speeds)])
+        state = np.stack([np.zeros_like(self.speeds), self.speeds])
         step = float(self.time[1])
         forces = np.zeros((self.masses.size, self.time.size))
         touching = np.ones(self.masses.size, dtype=bool)
 
         def derivative(at: Array) -> Array:
-            force = law.force(at[0], at[1], at[2])
-            return np.stack([at[1], -force / self.masses, law.internal_rate(at[0], at[1], at[2])])
+            return np.stack([at[1], -law.force(at[0], at[1]) / self.masses])
 
         for index in range(self.time.size):
-            force = law.force(state[0], state[1], state[2])
+            force = law.force(state[0], state[1])
             if index > 0:
                 touching &= (state[0] > 0.0) & (force > 0.0)
             forces[:, index] = np.where(touching, force, 0.0)
@@ -212,9 +211,7 @@ def _first_guess(data: _Sampled, model: str, exponent: float) -> Array:
         stiffness = shift * linear / depth ** (exponent - 1.0)
         for share in (0.05, 0.3, 1.0, 3.0):
             damping = share * stiffness / speed
-            if model == "maxwell":
-                damping = np.sqrt(stiffness * mass) / share
-            elif model == "kelvin_voigt":
+            if model == "kelvin_voigt":
                 damping = share * np.sqrt(stiffness * mass)
             guesses.append(np.array([stiffness, damping]))
     costs = [np.sum(data.residuals(model, *guess) ** 2) for guess in guesses]
@@ -222,7 +219,7 @@ def _first_guess(data: _Sampled, model: str, exponent: float) -> Array:
 
 
 def _units(model: str, exponent: float) -> str:
-    if model in ("maxwell", "kelvin_voigt"):
+    if model == "kelvin_voigt":
         return "N/m, N s/m"
     if exponent == 1.0:
         return "N/m, N s/m^2"

@@ -457,7 +457,7 @@ def test_a_plan_for_an_arm_whose_motors_nobody_knows_says_what_it_took(capsys, c
     ("words", "option"),
     [
         (("friction", "--friction", "0.3"), "--friction"),
-        (("inertia", "--restitution", "0.1", "--model", "maxwell"), "--model"),
+        (("inertia", "--restitution", "0.1", "--model", "viscoelastic"), "--model"),
         (("friction", "--common-ratio"), "--common-ratio"),
         (("friction", "--object-topic", "/box"), "--object-topic"),
         (("contact", "--robot", "panda"), "--robot"),

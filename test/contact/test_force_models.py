@@ -10,9 +10,7 @@ from impact_aware.contact.force_models import (
     ExponentialHuntCrossley,
     HuntCrossley,
     KelvinVoigt,
-    Maxwell,
     NonlinearViscoelastic,
-    VirtualSpring,
 )
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.models.central_impact import central_impact
@@ -26,10 +24,6 @@ MODELS = [
     ExponentialHuntCrossley(1e8, 1e7),
     ExponentialHuntCrossley(1e8, 1e9),
     NonlinearViscoelastic(1e5, 1e6),
-    Maxwell(1e5, 2000.0),
-    VirtualSpring(1e5, 1.0),
-    VirtualSpring(1e5, 0.4),
-    VirtualSpring(1e5, 0.0),
 ]
 
 
@@ -51,7 +45,7 @@ def test_impulse_is_the_integral_of_the_force(model):
 
 
 @given(
-    model=st.sampled_from([*FORCE_MODELS.values(), VirtualSpring]),
+    model=st.sampled_from([*FORCE_MODELS.values()]),
     stiffness=st.floats(1e3, 1e9),
     share=st.floats(0.01, 1.0),
     penetration=st.floats(-1e-3, 1e-3),
@@ -59,20 +53,18 @@ def test_impulse_is_the_integral_of_the_force(model):
 )
 @settings(max_examples=100)
 def test_force_is_zero_apart_and_no_model_makes_energy(model, stiffness, share, penetration, rate):
-    remembers = model is VirtualSpring
-    model = model(stiffness, share if remembers else share * stiffness)
-    internal = max(penetration, 0.0) if remembers else 0.0
+    model = model(stiffness, share * stiffness)
     if penetration < 0.0:
-        assert float(model.force(penetration, rate, internal)) == 0.0
+        assert float(model.force(penetration, rate)) == 0.0
     assert 0.0 <= float(model.restitution(abs(rate) + 1e-3, 1.0)) <= 1.0
 
 
 def test_arrays_and_numbers_give_the_same():
     penetration, rate = np.linspace(-1e-4, 1e-3, 7), np.linspace(-0.2, 0.2, 7)
     for model in MODELS:
-        together = model.force(penetration, rate, 1e-4)
+        together = model.force(penetration, rate)
         assert together.shape == (7,)
-        one_by_one = [float(model.force(p, r, 1e-4)) for p, r in zip(penetration, rate, strict=True)]
+        one_by_one = [float(model.force(p, r)) for p, r in zip(penetration, rate, strict=True)]
         np.testing.assert_array_equal(together, one_by_one)
 
 
@@ -120,13 +112,6 @@ def test_critically_damped_linear_contact_that_cannot_pull_bounces_with_exp_minu
     assert float(KelvinVoigt(stiffness, 5.0 * critical).restitution(1.0, mass)) < 0.01
 
 
-def test_virtual_spring_keeps_its_force_at_the_turn():
-    model = VirtualSpring(1e5, 0.5)
-    depth = 1e-3
-    before, after = model.force(depth, 0.0, depth), model.force(depth, -1e-9, depth)
-    assert float(before) == pytest.approx(float(after))
-
-
 def test_contact_duration_is_that_of_the_integrated_elastic_impact():
     impact = central_impact(HuntCrossley(1e8, 0.0), 3.0, 0.2)
     # delta_max = (5 m v^2 / 4 k)^(2/5), and 2 sqrt(pi) Gamma(7/5) / Gamma(9/10) of it over the speed.
@@ -134,7 +119,7 @@ def test_contact_duration_is_that_of_the_integrated_elastic_impact():
     assert impact.time[-1] == pytest.approx(2.943275 * depth / 0.2, rel=1e-5)
 
 
-@pytest.mark.parametrize("model", [*FORCE_MODELS.values(), VirtualSpring])
+@pytest.mark.parametrize("model", FORCE_MODELS.values())
 def test_negative_stiffness_is_refused_by_name(model):
     with pytest.raises(InvalidInputError, match="stiffness: got -1.0, expected a number > 0"):
         model(-1.0, 0.5)
@@ -143,8 +128,6 @@ def test_negative_stiffness_is_refused_by_name(model):
 def test_bad_values_are_refused():
     with pytest.raises(InvalidInputError, match="damping"):
         HuntCrossley(1e8, -1.0)
-    with pytest.raises(InvalidInputError, match="coefficient_of_restitution"):
-        VirtualSpring(1e5, 1.2)
     with pytest.raises(InvalidInputError, match="damping"):
         NonlinearViscoelastic(1e5, 0.0).restitution_bound(0.1)
     with pytest.raises(InvalidInputError, match="speed"):

@@ -27,7 +27,6 @@ def profile(model, speed, noise=0.5, rate=25e3, seed=0, start=7.3, **parameters)
     [
         ("viscoelastic", {"stiffness": 3e4, "damping": 4e5}),
         ("exponential_hunt_crossley", {"stiffness": 1e7, "damping": 1e8}),
-        ("maxwell", {"stiffness": 3e4, "damping": 500.0}),
     ],
 )
 def test_the_models_own_parameters_come_back(model, parameters):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.contact.force_models import ExponentialHuntCrossley, HuntCrossley, VirtualSpring
+from impact_aware.contact.force_models import ExponentialHuntCrossley, HuntCrossley
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.experiments.models.flexible_joint import (
     SLIP_ROUNDING,
@@ -138,8 +138,6 @@ def test_bad_input_is_refused(planar):
         SurfaceContact(np.zeros(3), np.zeros(3), MODEL)
     with pytest.raises(InvalidInputError, match="friction"):
         surface_below(planar, 0.0, friction=-0.1)
-    with pytest.raises(InvalidInputError, match="without memory"):
-        SurfaceContact(UP, np.zeros(3), VirtualSpring(1e6, 0.7))
     with pytest.raises(InvalidInputError, match="parallel axes"):
         planar_arm(RobotModel.from_profile("panda"), (0, 1, 2))
     with pytest.raises(InvalidInputError, match="force"):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.contact.force_models import HuntCrossley, VirtualSpring
+from impact_aware.contact.force_models import HuntCrossley
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
 from impact_aware.experiments.models.two_mass import TwoMassParameters, jump_map, simulate
 
@@ -65,8 +65,6 @@ def test_a_stiffer_contact_brings_model_a_closer_to_b(runs):
 def test_bad_input_is_refused():
     with pytest.raises(InvalidInputError, match="tip_mass"):
         TwoMassParameters(tip_mass=0.0)
-    with pytest.raises(InvalidInputError, match="without memory"):
-        TwoMassParameters(contact=VirtualSpring(1e8))
     with pytest.raises(UnknownNameError, match="A, B, C"):
         simulate("D")
     for model in "AC":

@@ -49,7 +49,7 @@ def test_a_commands_figures_are_drawn_without_matplotlibrc(tmp_path, content):
     (tmp_path / "matplotlibrc").write_bytes(content)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "matplotlibrc").write_text("text.usetex: True\n")
-    words = ["validate", "rejected-models", "--trials", "5", "--out", "o"]
+    words = ["validate", "viscoelastic", "--trials", "5", "--out", "o"]
     command = [sys.executable, "-P", "-m", "impact_aware.cli.main", *words]
     given = {**os.environ, "MPLCONFIGDIR": str(tmp_path / "own"), "PATH": ""}
     done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=LONGEST)

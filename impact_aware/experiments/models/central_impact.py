@@ -42,8 +42,7 @@ def central_impact(
 ) -> CentralImpact:
     """Integrate one impact of two bodies with reduced mass `effective_mass`.
 
-    Compression and restitution are integrated apart, so that a model may change at the turn. Contact ends at
-    zero force.
+    Compression and restitution are integrated apart. Contact ends at zero force.
 
     Args:
         model: The contact-force model.
@@ -59,17 +58,17 @@ def central_impact(
     POSITIVE.check("speed", speed)
     mass = effective_mass
     depth = _depth_scale(model, mass, speed)
-    scale = np.array([depth, speed, depth])
-    first = _phase(model, mass, np.array([0.0, speed, 0.0]), scale, samples, restitution=False)
+    scale = np.array([depth, speed])
+    first = _phase(model, mass, np.array([0.0, speed]), scale, samples, restitution=False)
     turn = first[1][:, -1].copy()
     turn[1] = 0.0
     phases = [first]
     # A force that ends with the compression leaves nothing to push the bodies apart.
-    if float(model.force(turn[0], -1e-12 * speed, turn[2])) > 0.0:
+    if float(model.force(turn[0], -1e-12 * speed)) > 0.0:
         phases.append(_phase(model, mass, turn, scale, samples, restitution=True, start=first[0][-1]))
     times = np.concatenate([phase[0] for phase in phases])
     states = np.hstack([phase[1] for phase in phases])
-    penetration, rate, internal = states
+    penetration, rate = states
     count = first[0].size
     # At the turn itself the rate is zero; its sign selects the branch.
     signed = np.concatenate([np.abs(rate[:count]), -np.abs(rate[count:]) - 1e-300])
@@ -77,7 +76,7 @@ def central_impact(
         time=times,
         penetration=penetration,
         rate=rate,
-        force=model.force(penetration, signed, internal),
+        force=model.force(penetration, signed),
         compression_end=count - 1,
     )
 
@@ -105,20 +104,18 @@ def _phase(
         return sign * max(sign * rate, 1e-300)
 
     def derivative(_: float, scaled: Array) -> Array:
-        penetration, rate, internal = scaled * scale
-        branch = signed(rate)
-        force = float(model.force(penetration, branch, internal))
-        return np.array([rate, -force / mass, float(model.internal_rate(penetration, branch, internal))]) / scale
+        penetration, rate = scaled * scale
+        return np.array([rate, -float(model.force(penetration, signed(rate))) / mass]) / scale
 
     def turned(_: float, scaled: Array) -> float:
         return float(scaled[1])
 
     def released(_: float, scaled: Array) -> float:
-        penetration, rate, internal = scaled * scale
+        penetration, rate = scaled * scale
         if penetration <= 0.0:
             return penetration / scale[0]
         energy = 0.5 * mass * scale[1] ** 2
-        return float(model.force(penetration, signed(rate), internal)) * scale[0] / energy - 1e-10
+        return float(model.force(penetration, signed(rate))) * scale[0] / energy - 1e-10
 
     event = released if restitution else turned
     event.terminal = True  # type: ignore[attr-defined]

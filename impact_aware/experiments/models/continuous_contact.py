@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.force_models import VirtualSpring
 from impact_aware.contact.geometry import Contact, contact_point, point_jacobian
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.ranges import POSITIVE
@@ -88,7 +87,6 @@ class _Follower:
     ) -> None:
         self._robot, self._contact, self._settings = robot, contact, settings
         self._q, self._dq = q, dq
-        self._spring = VirtualSpring(settings.stiffness, contact.restitution)
         start = contact_point(robot, q, contact)
         # The touching point stays the same material point: a tip rolls by far less than it is indented.
         self._offset = robot.placement(q, contact.frame).actInv(start)
@@ -120,7 +118,7 @@ class _Follower:
         response = np.linalg.solve(self._robot.mass_matrix(middle), np.column_stack([jacobian.T, bias]))
         delassus, drift = jacobian @ response[:, :3], response[:, 3]
         self._largest = max(self._largest, depth)
-        pressure = float(self._spring.force(depth, 1.0 if compressing else -1.0, self._largest))
+        pressure = self._pressure(max(depth, 0.0), compressing=compressing)
         if not compressing and pressure <= 0.0:
             return False, True
         before = jacobian @ self._dq
@@ -135,6 +133,13 @@ class _Follower:
         self._dq = self._dq + step * (response[:, :3] @ force + drift)
         self._q = middle + 0.5 * step * self._dq
         return turned, turned and self._contact.restitution == 0.0
+
+    def _pressure(self, depth: float, *, compressing: bool) -> float:
+        """Force of the virtual spring (Wang 2021, VII-A.1), N: it gives back the share e^2 of the energy."""
+        stiffness, share = self._settings.stiffness, self._contact.restitution**2
+        if compressing or share == 0.0:
+            return stiffness * depth if compressing else 0.0
+        return stiffness / share * max(depth - (1.0 - share) * self._largest, 0.0)
 
     def _kinematics(self, q: Array) -> tuple[Array, float]:
         """Jacobian (3, n) of the touching point in contact axes, and its penetration."""

@@ -55,8 +55,6 @@ class SurfaceContact:
         object.__setattr__(self, "normal", frozen(normal / length))
         object.__setattr__(self, "point", frozen(vector("point", self.point, 3)))
         NOT_NEGATIVE.check("friction", self.friction)
-        if self.force_model.has_memory:
-            raise InvalidInputError("force_model", self.force_model, "a contact-force model without memory")
 
     def depth(self, point: Array) -> float:
         """Penetration of the robot's lowest point `point` (3,), base frame, m; negative apart."""
@@ -64,7 +62,7 @@ class SurfaceContact:
 
     def force(self, depth: float, slip: Array) -> Array:
         """Force (3,) on the robot at a penetration, m, and a velocity `slip` (3,) of the tip, m/s; N, base frame."""
-        pressure = float(self.force_model.force(depth, -float(self.normal @ slip), 0.0))
+        pressure = float(self.force_model.force(depth, -float(self.normal @ slip)))
         return pressure * (self.direction(slip) if pressure > 0.0 else self.normal)
 
     def direction(self, slip: Array) -> Array:

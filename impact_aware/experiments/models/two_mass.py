@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 
 from impact_aware.arrays import Array
 from impact_aware.contact.force_models import ContactForceModel, HuntCrossley
-from impact_aware.errors import InvalidInputError, NoSolutionError, check_name
+from impact_aware.errors import NoSolutionError, check_name
 from impact_aware.ranges import NOT_NEGATIVE, POSITIVE
 
 # Keeps the variable step from jumping over the first touch, which lasts well under a millisecond.
@@ -52,12 +52,10 @@ class TwoMassParameters:
     contact: ContactForceModel = field(default_factory=lambda: HuntCrossley(1e8, 1e8, 1.5))
 
     def __post_init__(self) -> None:
-        """Check every field, also that the contact model has no memory; an InvalidInputError names the wrong one."""
+        """Check every field; an InvalidInputError names the wrong one."""
         for name in ("object_mass", "tip_mass", "drive_mass", "joint_stiffness", "drive_force", "gap"):
             POSITIVE.check(name, getattr(self, name))
         NOT_NEGATIVE.check("joint_damping", self.joint_damping)
-        if self.contact.has_memory:
-            raise InvalidInputError("contact", self.contact, "a contact-force model without memory")
 
     @property
     def masses(self) -> Array:

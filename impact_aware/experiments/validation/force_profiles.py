@@ -9,7 +9,7 @@ from scipy.integrate import cumulative_simpson
 from scipy.optimize import brentq
 
 from impact_aware.arrays import Array
-from impact_aware.contact.force_models import Maxwell, NonlinearViscoelastic, VirtualSpring
+from impact_aware.contact.force_models import NonlinearViscoelastic
 from impact_aware.experiments.models.central_impact import CentralImpact, central_impact
 from impact_aware.experiments.validation.check import Check, Source, ValidationContext
 from impact_aware.experiments.validation.printed_tables import WANG
@@ -78,38 +78,6 @@ def viscoelastic(context: ValidationContext) -> list[Check]:
             min(-np.diff(impact.rate).max() for impact in impacts),
             1e-9,
         ),
-    ]
-
-
-def rejected_models(context: ValidationContext) -> list[Check]:
-    """Why Wang 2021 rejects virtual spring and Maxwell: force in phase with compression; restitution without speed."""
-    springs = [central_impact(VirtualSpring(1e5, 0.627), _MASS, speed) for speed in SPEEDS]
-    inelastic = central_impact(VirtualSpring(1e5, 0.0), _MASS, 0.1)
-    maxwell = [central_impact(Maxwell(1e5, 1000.0), _MASS, speed).restitution for speed in SPEEDS]
-    if context.out is not None:
-        with context.figure("001_figure_3_4_rejected_models", 1, 2, figsize=(11.0, 3.8)) as (_, axes):
-            for e in (1.0, 0.6, 0.0):
-                impact = central_impact(VirtualSpring(1e5, e), _MASS, 0.1)
-                axes[0, 0].plot(1e3 * impact.time, impact.force, label=f"$e_r$ = {e:g}")
-            axes[0, 0].set(xlabel="time, ms", ylabel="force, N", title="virtual spring at 0.1 m/s")
-            axes[0, 0].legend()
-            axes[0, 1].plot(SPEEDS, maxwell, "o-", label="Maxwell, k = 0.1 MN/m, c = 1 kN s/m")
-            axes[0, 1].set(xlabel="contact velocity, m/s", ylabel="coefficient of restitution", ylim=(0.0, 1.0))
-            axes[0, 1].set(title="Maxwell: the same at every speed")
-            axes[0, 1].legend()
-    largest_lead = max(abs(_lead(impact)) for impact in springs)
-    stiff = Source("Wang 2021 VII-A.2", "aim", "k and c are withheld; 0.1 MN/m and 1 kN s/m")
-    return [
-        Source("Wang 2021 VII-A.1", "aim").equal(
-            "virtual spring: time between peak force and largest compression, ms", 0.0, 1e3 * largest_lead, 1e-6
-        ),
-        Source("Wang 2021 Fig. 3", "aim").equal(
-            "virtual spring, e = 0: force at the end of contact over its maximum",
-            1.0,
-            inelastic.force[-1] / inelastic.force.max(),
-            1e-9,
-        ),
-        stiff.equal("Maxwell: spread of restitution over the five speeds", 0.0, np.ptp(maxwell), 1e-6),
     ]
 
 

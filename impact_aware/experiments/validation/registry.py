@@ -38,7 +38,6 @@ VALIDATIONS = dict((
     _at("printed_tables", "velocity-ratio", "Wang 2021 Table I: the ratios from its own rows", "printed"),
     _at("printed_tables", "prediction-errors", "Rey Arias 2024 Tables II and III: the statements on them", "printed"),
     _at("force_profiles", "viscoelastic", "Wang 2021, (23)-(28): restitution and energy", "aim", "consistency"),
-    _at("force_profiles", "rejected-models", "Wang 2021 VII-A: virtual spring and Maxwell", "aim"),
     _at(
         "end_of_compression", "end-of-compression", "Wang 2021, Fig. 9: four inertias in random postures",
         "aim", "consistency",
