@@ -15,17 +15,15 @@ from impact_aware.bags.bag import is_recording
 from impact_aware.cli.options import add_options, chosen
 from impact_aware.cli.output import keep_json, plain, show, show_notes
 from impact_aware.contact.geometry import unit_vector
-from impact_aware.contact.options import ContactOptions, ObjectOptions
+from impact_aware.contact.options import ContactOptions
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import (
     CHANCE,
-    TELLING,
     ContactPointFit,
     ContactPointProblem,
     JointJump,
     odd_group,
 )
-from impact_aware.estimation.contact_surface import FIXED_LAW, FREE_LAW, SEVERAL, ContactSurfaceFit, fit_contact_surface
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.parameters import Options, described
 from impact_aware.recordings.arm_notes import NEAR
@@ -44,35 +42,18 @@ class PointOptions(Options):
     """Options of the fit."""
 
     per_hit: bool = described(False, "one fit for each hit, not one for all")
-    fit: tuple[str, ...] = described(
-        (), "fit the normal, with known --friction, the friction, with known --normal, or both",
-        choices=("normal", "friction"),
-    )  # fmt: skip
-    law_error: float | None = described(
-        None, "error of Coulomb's law for --fit, share of the friction limit; 0 for rigid joints",
-        absent=f"{FIXED_LAW:g}, with --object-mass {FREE_LAW:g}",
-    )  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options that only `contact-point` has."""
-    contact = ("contact_frame", "offset", "normal", "friction")
-    add_options(parser, ContactOptions, *contact, absent={"offset": "fitted; known with --fit only"})
-    add_options(parser, ObjectOptions, "object_mass")
+    add_options(parser, ContactOptions, "contact_frame", "normal")
     add_options(parser, PointOptions)
-
-
-_SURFACE = (
-    "fitted", "normal", "normal_error", "normal_determined", "friction", "friction_error", "friction_determined",
-    "friction_at_least", "offset", "offset_error", "modes", "restitution", "unexplained",
-)  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, print, and write `identify_contact-point.json` with `--out`."""
     robot = load_robot(args.robot)
     show_notes(robot.notes)
-    friction = args.friction or 0.0
     frame = args.contact_frame or common_option("contact_frame", args.files) or robot.tool_frame
     inertia = robot.known_inertia("M+B_theta")
     # The tip's radius, which moves the touched point about in the frame's axes.
@@ -83,7 +64,6 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInputError("recordings", ", ".join(map(str, args.files)), "at least one impact in them")
     groups = [[hit] for hit in hits] if args.per_hit else [hits]
     normal = None if args.normal is None else unit_vector("normal", args.normal)
-    _check_fit(args)
     found = []
     for group in groups:
         fit = ContactPointProblem(robot, group, frame, inertia=inertia, radius=radius).fit()
@@ -91,24 +71,6 @@ def run(args: argparse.Namespace) -> int:
         odd = None if args.per_hit else _odd_file(robot, by_file, frame, inertia, radius)
         if odd is not None:
             found[-1] |= {"one_point": False, "determined": False, "determined_along": False, "odd_file": odd}
-        if args.fit:
-            surface = fit_contact_surface(
-                robot,
-                group,
-                frame,
-                normal=None if "normal" in args.fit else normal,
-                friction=None if "friction" in args.fit else friction,
-                offset=args.offset,
-                radius=radius,
-                object_mass=args.object_mass or None,
-                inertia=inertia,
-                law_error=args.law_error,
-            )
-            found[-1]["surface"] = plain(surface, *_SURFACE)
-            # The fit resolves the note about friction without a normal.
-            found[-1]["notes"] = _notes(fit, surface.normal) + _surface_notes(
-                surface, args.offset is None, friction
-            )
         if odd is not None:
             found[-1]["notes"] = [
                 f"not determined: the hits of {Path(odd['file']).name} are of another point than those of the others "
@@ -158,22 +120,8 @@ def as_text(fit: dict[str, Any]) -> str:
     if fit["friction"] is not None:
         shown = "  ".join(f"{value:.2f} +- {spread:.2f}" for value, spread in fit["friction"])
         lines.append(f"  along/onto      {shown} of the normal: friction is at least that")
-    if "surface" in fit:
-        lines += _surface_as_text(fit["surface"])
     lines.append(f"  unexplained     {100.0 * fit['unexplained']:.1f} % of the jumps")
     return "\n".join(lines + [f"  note: {note}" for note in fit["notes"]])
-
-
-def _check_fit(args: argparse.Namespace) -> None:
-    """Refuse what is both given and to be fitted, and what is neither."""
-    if "normal" in args.fit and args.normal is not None:
-        raise InvalidInputError("--normal", "--fit normal as well", "one of the two: it is known, or it is fitted")
-    if "friction" in args.fit and args.friction is not None:
-        raise InvalidInputError("--friction", "--fit friction as well", "one of the two: it is known, or it is fitted")
-    if args.fit == ["friction"] and args.normal is None:
-        raise InvalidInputError("--fit", "friction", "--normal X Y Z along with it, or --fit normal friction")
-    if args.offset is not None and not args.fit:
-        raise InvalidInputError("--offset", "no --fit", "--fit along with it: without it the point itself is fitted")
 
 
 def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
@@ -256,7 +204,6 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
             trial.q,
             trial.velocity_after - trial.velocity_before,
             np.hypot(trial.standard_error, np.asarray(trial.before_error)),
-            trial.velocity_before,
             trial.contact.normal if says or args.normal is not None else None,
         )
         for trial in trials
@@ -272,66 +219,3 @@ def _nearest(found: list[AnalyzedImpact], time: float) -> AnalyzedImpact | None:
     """The impact at a time, s; None where none is near."""
     best = min(found, key=lambda impact: abs(impact.time - time), default=None)
     return best if best is not None and abs(best.time - time) <= NEAR else None
-
-
-def _surface_as_text(fit: dict[str, Any]) -> list[str]:
-    """Text of the result; values that the jumps don't determine are left out."""
-    lines = []
-    if 0.0 < fit["offset_error"] <= TELLING:
-        shown = " ".join(f"{value:.4f}" for value in fit["offset"])
-        lines.append(f"  with surface    --offset {shown}   standard error {100.0 * fit['offset_error']:.2f} cm")
-    if fit["normal_determined"]:
-        shown = " ".join(f"{value:.4f}" for value in fit["normal"])
-        lines.append(f"  normal          {shown}   +- {math.degrees(fit['normal_error']):.1f} deg, from the surface")
-    elif "normal" in fit["fitted"]:
-        lines.append("  normal          not determined")
-    if fit["friction_determined"]:
-        lines.append(f"  friction        {fit['friction']:.3f} +- {fit['friction_error']:.3f}")
-    elif "friction" in fit["fitted"]:
-        # Around a normal that is not known an impulse leans by nothing.
-        known = "normal" not in fit["fitted"] or fit["normal_determined"]
-        bound = f"; at least {fit['friction_at_least']:.3f}" if known else ""
-        lines.append(f"  friction        not determined{bound}")
-    return lines
-
-
-def _surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) -> list[str]:
-    """Notes on values that are left out, and on assumptions."""
-    notes = []
-    slides = "slide" in fit.modes
-    if "normal" in fit.fitted and not fit.normal_determined:
-        notes.append(
-            f"the normal is not determined: its standard error is {math.degrees(fit.normal_error):.0f} deg; "
-            + _missing(fit, point_fitted)
-        )
-    if "friction" in fit.fitted and not fit.friction_determined:
-        reason = _missing(fit, point_fitted) if slides else "every hit sticks, and a larger friction explains it too"
-        if 0 < fit.modes.count("slide") < SEVERAL:
-            reason += (
-                "; a hit that sticks or turns meanwhile, as it may where joints give, shows less than the friction: "
-                f"it takes {SEVERAL} that slide"
-            )
-        notes.append(f"the friction is not determined: {reason}")
-    if fit.fitted == ("normal",):
-        lean = math.degrees(math.atan(friction)) if friction > 0.0 else 0.0
-        assumed = f"friction {friction:g} was assumed, by which the impulse leans {lean:.0f} deg where it slides"
-        notes.append(assumed + "; --friction gives another, --fit normal friction fits it")
-    if fit.unexplained > 0.3:
-        notes.append(
-            f"{100.0 * fit.unexplained:.0f} % of the jumps stay unexplained by one surface and Coulomb's law: "
-            "--object-mass for what gives way, --per-hit for several surfaces"
-        )
-    return notes
-
-
-def _missing(fit: ContactSurfaceFit, point_fitted: bool) -> str:
-    if fit.rivals:
-        return (
-            "several solutions explain the jumps equally well; hits that slide another way on the same surface "
-            "separate them"
-        )
-    if len(fit.modes) == 1 and point_fitted:
-        return "one hit determines no point on its line, whose velocity is needed; give --offset, or more hits"
-    if len(fit.fitted) == 2 and len(fit.modes) == 1:
-        return "one hit determines normal and friction only together; give one, or hits that slide in other directions"
-    return "more hits of the same surface, which slide in other directions, are needed"

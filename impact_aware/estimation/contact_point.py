@@ -58,22 +58,19 @@ class JointJump:
         q: (n,) Posture, rad.
         jump: (n,) Velocity after minus before, rad/s.
         error: (n,) Standard error of the jump, rad/s, > 0.
-        before: (n,) Velocity before, rad/s, which Coulomb's law needs and the point does not; or None.
         normal: (3,) From the surface into the arm, base frame, which gives the contact point of a round tip; or None.
     """
 
     q: Array
     jump: Array
     error: Array
-    before: Array | None = None
     normal: Array | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is not finite, and errors that are none."""
         size = np.size(self.q)
-        for name in ("q", "jump", "error", "before"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, vector(name, getattr(self, name), size))
+        for name in ("q", "jump", "error"):
+            object.__setattr__(self, name, vector(name, getattr(self, name), size))
         if self.normal is not None:
             object.__setattr__(self, "normal", unit_vector("normal", self.normal))
         if not (self.error > 0.0).all():
@@ -180,8 +177,8 @@ class Hit:
         self.error = np.hypot(hit.error, model_error * float(np.linalg.norm(hit.jump)))
         self.weight: Array = np.diag(1.0 / self.error)
         self.rotation: Array = np.array(robot.placement(hit.q, frame).rotation)
-        self.jacobian = robot.frame_jacobian(hit.q, frame).reshape(6, robot.n)
-        self.response = np.linalg.solve(robot.mass_matrix(hit.q, inertia), self.jacobian.T)
+        jacobian = robot.frame_jacobian(hit.q, frame).reshape(6, robot.n)
+        self.response = np.linalg.solve(robot.mass_matrix(hit.q, inertia), jacobian.T)
 
     def grant(self, spread: Array) -> None:
         """Count in a further error of the jump, whose covariance is the product of (n, m) with its transpose."""

@@ -56,7 +56,7 @@ class ContactCheck(AssumedPoint):
         least = f", or a friction of {np.tan(self.lean):.2f} or more" if self.lean < STEEPEST else ""
         return (
             f"another normal{least} explains the jump far better: its impulse leans {lean:.0f} +- {error:.0f} deg "
-            f"from the normal, friction allows {cone:.0f} deg; identify contact-point --fit fits them"
+            f"from the normal, friction allows {cone:.0f} deg; touch-surface measures the surface"
         )
 
     @property
@@ -84,7 +84,7 @@ class ContactCheck(AssumedPoint):
 
 def joint_jump(position: Array, estimate: VelocityEstimate) -> JointJump:
     """The jump that an estimate found at a posture (n,), rad."""
-    return JointJump(position, estimate.jump, np.maximum(estimate.jump_error, 1e-9), estimate.velocity_before)
+    return JointJump(position, estimate.jump, np.maximum(estimate.jump_error, 1e-9))
 
 
 def check_contact(

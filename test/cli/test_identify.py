@@ -331,37 +331,6 @@ def test_each_quantity_has_its_own_options(command, table):
     assert "a table of impacts" in command("identify", "friction")[2]
 
 
-def test_normal_and_friction_along_with_the_contact_point(command, table, tmp_path, recorded):
-    """Without the normals of the table: its hits are on surfaces of their own."""
-    lines = table.read_text().splitlines()
-    path = tmp_path / "one.csv"
-    path.write_text("\n".join(",".join(line.split(",")[:-3]) for line in lines[:2]) + "\n")
-    trial = recorded[0]
-    words = ("contact-point", path, "--offset", *trial.contact.offset)
-    status, out, err = command("identify", *words, "--fit", "normal", "--friction", 0.3, "--json")
-    found = json.loads(out)["fits"][0]
-    assert (status, err) == (0, "") and found["surface"]["fitted"] == ["normal"]
-    apart = np.arccos(np.array(found["surface"]["normal"]) @ trial.contact.normal)
-    # 2 % of the jump is granted to the inertia.
-    assert apart < 2.5 * found["surface"]["normal_error"] < 0.5
-    assert "friction 0.3 was assumed" in " ".join(found["notes"])
-    status, out, _ = command("identify", *words, "--fit", "friction", "--normal", *trial.contact.normal)
-    assert status == 0 and ("  friction        0.3" in out or "  friction        0.2" in out or "at least" in out)
-
-
-@pytest.mark.parametrize(
-    ("words", "answer"),
-    [
-        (("--fit", "friction"), "--normal X Y Z along with it"),
-        (("--fit", "normal", "--normal", 0, 0, 1), "it is known, or it is fitted"),
-        (("--fit", "friction", "--normal", 0, 0, 1, "--friction", 0.2), "it is known, or it is fitted"),
-        (("--offset", 0, 0, 0.1), "--fit along with it"),
-    ],
-)
-def test_what_is_known_is_not_fitted_as_well(refused, table, words, answer):
-    assert answer in refused("identify", "contact-point", table, *words)
-
-
 def test_the_contact_point_is_that_of_the_hits_that_were_named(command, robot, recorded, tmp_path):
     """Two hits in one recording, each by its time: of the command line or the file beside it, in a bag or a table."""
     first, second = recorded[0], recorded[3]

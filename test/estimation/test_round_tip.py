@@ -24,7 +24,7 @@ def hits_of(robot, seed, count, *, friction=0.0, noise=1e-5, centre=CENTRE):
         jump = predict(robot, q, before, contact).velocity_after - before
         if np.abs(jump).max() > 0.3:
             jump = jump + noise * rng.standard_normal(7)
-            hits.append(JointJump(q, jump, np.full(7, noise), before, normal))
+            hits.append(JointJump(q, jump, np.full(7, noise), normal))
     return hits
 
 
