@@ -11,7 +11,6 @@ from impact_aware.contact.shape import Shape
 from impact_aware.contact.shape_registry import shape_of
 from impact_aware.markers.contact import contact_markers
 from impact_aware.markers.field import field_markers, goal_marker
-from impact_aware.markers.joints import joint_chart
 from impact_aware.markers.legend import legend_markers
 from impact_aware.markers.marker import UPRIGHT, Marker, Sheet
 from impact_aware.markers.movement import ghosts, object_outline
@@ -200,8 +199,6 @@ class SceneMarkers:
         if impact.object and impact.source != "plant" and not self._one_of_several:
             where, twist = impact.object_position, impact.object_twist_after
             markers += ghosts(sheet, where, twist, self._shape, style, self._orientation_of_object())
-        if not ahead and style.joint_chart:
-            markers += joint_chart(sheet, impact, style, outcome)
         return markers
 
     def _field_markers(self) -> list[Marker]:

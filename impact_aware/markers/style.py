@@ -64,7 +64,6 @@ class MarkerStyle:
     Attributes:
         velocity_scale: Length of a velocity arrow, m per m/s.
         impulse_scale: Length of an impulse arrow, m per N s.
-        joint_scale: Length of a bar, m per rad/s.
         look_ahead_lifetime: How long look-ahead markers stay, s.
         impact_lifetime: How long markers of an impact stay, s; 0 until the next one.
         ghost_time: The ghost stands where the object would be after this time, s.
@@ -72,16 +71,13 @@ class MarkerStyle:
         field_count: Arrows of a field along each side.
         field_time: Length of an arrow of a field: the displacement in this time, s.
         deviations: Half axes of an ellipsoid, in standard deviations.
-        chart_position: (3,) Lower left corner of the joint chart, m.
         legend_position: (3,) First line of the legend, m.
         legend: Whether there is one.
-        joint_chart: Whether the joints' velocities are drawn as a chart, which is mirrored from behind.
         text_height: m.
     """
 
     velocity_scale: float = 0.4
     impulse_scale: float = 0.2
-    joint_scale: float = 0.08
     look_ahead_lifetime: float = 0.3
     impact_lifetime: float = 0.0
     ghost_time: float = 0.3
@@ -89,8 +85,6 @@ class MarkerStyle:
     field_count: int = 7
     field_time: float = 0.12
     deviations: float = 2.0
-    chart_position: tuple[float, float, float] = (0.0, -0.7, 0.6)
     legend_position: tuple[float, float, float] = (0.58, -0.21, 0.66)
     legend: bool = True
-    joint_chart: bool = False
     text_height: float = 0.025

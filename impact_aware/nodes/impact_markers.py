@@ -74,9 +74,6 @@ class Settings:
     ghost_time: float = described(
         STYLE.ghost_time, "the ghost stands where the object would be after this time, s", 0.0, 100.0
     )
-    joint_chart: bool = described(
-        STYLE.joint_chart, "draw the joints' velocities as a chart, which is mirrored from behind"
-    )
     legend: bool = described(STYLE.legend, "show a legend of the colours")
     legend_position: list[float] = described([*STYLE.legend_position], "first line of the legend, m")
     whole_scene: bool = described(

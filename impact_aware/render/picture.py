@@ -46,9 +46,6 @@ CLOSE_RADIUS = 0.19
 SEEN_THROUGH = ("velocity_before", "velocity_after", "velocity_estimated", "impulse", "contact", "normal")
 """What must be seen even behind something."""
 
-CHART_ITEMS = ("joint_axis", "joint_before", "joint_predicted", "joint_estimated", "joint_text", "legend")
-"""Drawn as a flat chart and a legend of the figure instead."""
-
 ORIGINS = {
     "estimate": "estimated from the recording",
     "plant": "measured in the simulator",
@@ -82,7 +79,7 @@ def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso") -> 
 def drawn_markers(scene: RecordedScene) -> Drawn:
     """Markers of the scene that are drawn in space, each with its arm; a scene gives them once."""
     drawn = [(arm, marker) for arm in scene.arms for group in arm.scene.take_changes().values() for marker in group]
-    return [(arm, marker) for arm, marker in drawn if _item(marker) not in CHART_ITEMS]
+    return [(arm, marker) for arm, marker in drawn if _item(marker) != "legend"]
 
 
 def corners_of(scene: RecordedScene, drawn: Drawn) -> Array:

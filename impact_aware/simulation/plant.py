@@ -150,7 +150,7 @@ class MujocoPlant:
         self._drives = {name: FlexibleDrive(joints, steps) for name, joints in elasticity.items()}
         for name in self._drives:
             self._armature[self.slices[name]] = 0.0
-        self._sensors = JointSensors(sensors, scene.cycle)
+        self._sensors = JointSensors(sensors)
         self._belt = Belt(scene, self._world, self._data)
         self._observer, self._link_gaps = ImpactObserver(self._world, self._rigid_snapshot), LinkGaps(self._world)
         self.reset()

@@ -100,10 +100,8 @@ def test_the_legend_has_the_colours_of_what_is_shown():
     ]
     assert lines[1].position - lines[0].position == pytest.approx([1.4 * 0.04, 0.0, -0.75 * 1.4 * 0.04])
     assert {line.frame for line in lines} == {"left_base"}
-    silent = SceneMarkers(replace(LOOK, legend=False, joint_chart=False))
-    silent.add_impact(IMPACT)
+    silent = SceneMarkers(replace(LOOK, legend=False))
     assert silent.legend({"friction_cone"}) == []
-    assert not any("joint_" in marker.namespace for group in silent.take_changes().values() for marker in group)
 
 
 def test_meanings_have_the_colours_that_documents_name():

@@ -196,7 +196,7 @@ def test_the_first_look_of_the_detector_becomes_the_velocity_as_it_turned_out(ma
 def test_a_prediction_without_joints_is_drawn_by_what_its_contact_says(markers):
     draw(markers, "predicted_jumps", prediction(joint_names=[], position=[], velocity_before=[], velocity_after=[]))
     names = {name.rpartition("/")[2] for name, _ in shown(markers.sent("impact_markers"))}
-    assert {"velocity_before", "impulse"} <= names and "joint_before" not in names
+    assert {"velocity_before", "impulse"} <= names
 
 
 def test_without_tf2_ros_it_draws_all_the_same(harness, monkeypatch):
@@ -250,13 +250,12 @@ def test_settings_reach_the_style_and_a_position_needs_three_numbers():
     changed = impact_markers.Settings(
         ghost_time=0.9,
         legend_position=[4.0, 5.0, 6.0],
-        joint_chart=True,
         legend=False,
     )
     style = changed.style()
     assert style.ghost_time == 0.9
     assert style.legend_position == (4.0, 5.0, 6.0)
-    assert (style.joint_chart, style.legend) == (True, False)
+    assert not style.legend
     assert style.impulse_scale == impact_markers.MarkerStyle().impulse_scale
     with pytest.raises(InvalidInputError, match="parameter legend_position"):
         impact_markers.Settings(legend_position=[1.0, 2.0]).style()

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.sensors import JointSensors, SensorSettings
 
 CYCLE = 0.001
@@ -16,7 +16,7 @@ def ramp(count, speed=0.5, n=3):
 
 
 def readings(sensor_settings, count=200, seed=0):
-    sensors = JointSensors(sensor_settings, CYCLE, seed)
+    sensors = JointSensors(sensor_settings, seed)
     return [sensors.read(*state) for state in ramp(count)]
 
 
@@ -30,7 +30,7 @@ def test_defaults_show_the_truth():
 @settings(max_examples=30)
 @given(st.floats(1e-6, 1e-2), st.floats(-3.0, 3.0))
 def test_quantised_position_is_a_multiple_and_within_half_a_step(resolution, angle):
-    sensors = JointSensors(SensorSettings(encoder_resolution=resolution), CYCLE)
+    sensors = JointSensors(SensorSettings(encoder_resolution=resolution))
     shown = sensors.read(0.0, np.array([angle]), np.zeros(1), np.zeros(1)).q[0]
     # A rounding of the quotient of two doubles, hence the small allowance.
     assert abs(shown - angle) <= 0.5 * resolution * (1.0 + 1e-9)
@@ -51,14 +51,6 @@ def test_noise_has_the_stated_spread():
         assert abs(errors.std() / deviation - 1.0) < 0.05
 
 
-def test_differenced_velocity_lags_a_step():
-    shown = readings(SensorSettings(velocity_source="differences", velocity_cutoff=20.0), 20)
-    speeds = np.array([reading.dq[0] for reading in shown])
-    assert np.all(np.diff(speeds) > 0.0)
-    # First-order low-pass at k cycles after the step: 1 - exp(-2 pi f k T).
-    np.testing.assert_allclose(speeds, 0.5 * (1.0 - np.exp(-2.0 * np.pi * 20.0 * CYCLE * np.arange(20))), rtol=1e-9)
-
-
 def test_same_seed_same_bits_other_seed_other_bits():
     noise = SensorSettings(position_noise=1e-4, velocity_noise=1e-3)
     first, again, other = readings(noise, seed=4), readings(noise, seed=4), readings(noise, seed=5)
@@ -72,7 +64,6 @@ def test_same_seed_same_bits_other_seed_other_bits():
         ({"encoder_resolution": -1.0}, "encoder_resolution"),
         ({"position_noise": float("nan")}, "position_noise"),
         ({"delay": -1}, "delay"),
-        ({"velocity_cutoff": 0.0}, "velocity_cutoff"),
     ],
 )
 def test_senseless_settings_are_refused(values, field):
@@ -80,27 +71,9 @@ def test_senseless_settings_are_refused(values, field):
         SensorSettings(**values)
 
 
-def test_unknown_velocity_source_is_refused():
-    with pytest.raises(UnknownNameError, match="differences"):
-        SensorSettings(velocity_source="gyro")
-
-
-def test_velocities_are_differenced_joint_by_joint_from_what_the_encoders_show():
-    sensors = JointSensors(
-        SensorSettings(encoder_resolution=0.01, velocity_source="differences", velocity_cutoff=np.inf), CYCLE
-    )
-    shown = [sensors.read(k * CYCLE, np.array(q), np.array([9.0, 9.0]), np.zeros(2)) for k, q in enumerate(POSITIONS)]
-    np.testing.assert_allclose([reading.q for reading in shown], [[0.0, 1.0], [0.01, 0.98], [0.01, 0.98]])
-    # 10 and -20 mrad in a millisecond; nothing is known of the first.
-    np.testing.assert_allclose([reading.dq for reading in shown], [[0.0, 0.0], [10.0, -20.0], [0.0, 0.0]], atol=1e-9)
-
-
-POSITIONS = [[0.004, 1.001], [0.006, 0.984], [0.012, 0.976]]
-
-
 def test_a_reset_leaves_nothing_of_the_past():
-    noise = SensorSettings(position_noise=1e-4, delay=2, velocity_source="differences", velocity_cutoff=30.0)
-    used, fresh = JointSensors(noise, CYCLE, 3), JointSensors(noise, CYCLE, 8)
+    noise = SensorSettings(position_noise=1e-4, delay=2)
+    used, fresh = JointSensors(noise, 3), JointSensors(noise, 8)
     for state in ramp(7, speed=-4.0):
         used.read(*state)
     used.reset(8)
@@ -112,7 +85,7 @@ def test_a_reset_leaves_nothing_of_the_past():
 
 
 def test_everything_of_a_reading_is_equally_old():
-    sensors = JointSensors(SensorSettings(delay=2), CYCLE)
+    sensors = JointSensors(SensorSettings(delay=2))
     states = [(k * CYCLE, np.array([0.1 * k]), np.array([1.0 * k]), np.array([10.0 * k])) for k in range(6)]
     last = [sensors.read(*state) for state in states][-1]
     assert (last.time, last.q[0], last.dq[0], last.effort[0]) == pytest.approx((0.003, 0.3, 3.0, 30.0))

@@ -16,8 +16,8 @@ from impact_aware.task import load_task, make_field
 KEPT = Path(__file__).resolve().parents[1] / "markers" / "scenes.txt"
 
 LOOK = MarkerStyle(
-    velocity_scale=0.5, impulse_scale=0.25, joint_scale=0.1, ghost_time=0.2, look_ahead_lifetime=0.7,
-    impact_lifetime=3.0, joint_chart=True, chart_position=(1.0, 2.0, 3.0), text_height=0.04, deviations=3.0,
+    velocity_scale=0.5, impulse_scale=0.25, ghost_time=0.2, look_ahead_lifetime=0.7,
+    impact_lifetime=3.0, text_height=0.04, deviations=3.0,
     field_count=3,
 )  # fmt: skip
 POINT = np.array([0.3, -0.2, 0.9])
