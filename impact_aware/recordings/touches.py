@@ -23,8 +23,8 @@ SLOW = 0.1
 GIVES_WAY = 0.3
 """Longest time for which a touched arm may move faster, s."""
 
-SHORTEST = 0.03
-"""Shortest touch, s: swinging joints exceed the threshold for less."""
+SHORTEST = 0.12
+"""Shortest touch, s: joints that swing exceed the threshold for 0.09 s at most, hands push for 0.25 s."""
 
 BEGINS = 0.5
 """Share of the threshold at which a touch begins and ends."""

@@ -47,7 +47,7 @@ def test_a_push_has_its_time_torque_and_force():
 
 
 @pytest.mark.parametrize(
-    ("duration", "share", "found"), [(0.4, 0.9, 0), (0.4, 1.1, 1), (0.02, 2.0, 0), (0.06, 2.0, 1)]
+    ("duration", "share", "found"), [(0.4, 0.9, 0), (0.4, 1.1, 1), (0.09, 2.0, 0), (0.15, 2.0, 1)]
 )
 def test_a_touch_is_stronger_than_the_threshold_and_longer_than_a_swing(duration, share, found):
     assert len(touches((1.0, duration, share))) == found
