@@ -71,7 +71,6 @@ class UnexplainedJump:
         jump: (n,) Of the links' velocities, rad/s.
         jump_std: (n,) Its standard error, rad/s.
         gain: Logarithm of how much likelier it makes the samples than no jump or a step of the acceleration.
-        weights: (n,) Inverse variance of the jump, had nothing been known of it before, 1/(rad/s)^2.
     """
 
     time: float
@@ -79,11 +78,6 @@ class UnexplainedJump:
     jump: Array
     jump_std: Array
     gain: float
-    weights: Array
-
-    def shows(self, jump: Array) -> float:
-        """`gain` that this jump (n,) would have had here, had the torques not explained it."""
-        return float(0.5 * self.weights @ jump**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +138,7 @@ class UnexplainedJumps:
         fine = np.linspace(max(begin, likeliest - self._period), min(end, likeliest + self._period), FINE)
         kinks, smooth, parts = self._kinks(window, fine)
         place, duration = np.unravel_index(int(kinks.argmax()), kinks.shape)
-        jump, std, weights, left = (part[place, duration] for part in parts)
+        jump, std, left = (part[place, duration] for part in parts)
         # Where the model misses the samples, its instant is less certain than its likelihood shows.
         dispersion = max(1.0, float(left.sum()) / (len(left) * (len(window.times) - 3.0)))
         shares = np.exp((kinks - kinks.max()) / dispersion).sum(axis=1)
@@ -156,7 +150,6 @@ class UnexplainedJumps:
             jump=jump,
             jump_std=np.sqrt(dispersion) * std,
             gain=float(kinks.max() + np.log(np.exp(kinks - kinks.max()).sum(axis=1).mean())) - max(0.0, smooth),
-            weights=weights,
         )
 
     def _learn(self) -> Array | None:
@@ -203,10 +196,10 @@ class UnexplainedJumps:
             whitened.append(whiten(covariance, np.column_stack((columns, values[:, joint]))))
         return _Window(times + self._times[first], whitened)
 
-    def _kinks(self, window: _Window, instants: Array) -> tuple[Array, float, tuple[Array, Array, Array, Array]]:
+    def _kinks(self, window: _Window, instants: Array) -> tuple[Array, float, tuple[Array, Array, Array]]:
         """What jumps (t, d) at instants and of durations add to the likelihood, and a step without a jump at best.
 
-        And the jumps, their standard errors, weights and the squares that are left of each joint, all (t, d, n).
+        And the jumps, their standard errors and the squares that are left of each joint, all (t, d, n).
         """
         since = np.maximum(window.times[:, None] - instants, 0.0)
         ramps = np.stack([ramp(since, duration) for duration in CONTACT_TIMES], axis=-1)
@@ -236,9 +229,9 @@ class UnexplainedJumps:
             own = np.tile(np.array(JUMPS), len(STEPS))[table.argmax(axis=0)]
             variance = own**2 / (1.0 + norms * own**2)
             mean = products * variance
-            parts.append((mean, np.sqrt(variance), norms, joint.misfit - mean * products))
-        mean, std, weights, left = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
-        return kinks, float(steps.max()), (mean, std, weights, left)
+            parts.append((mean, np.sqrt(variance), joint.misfit - mean * products))
+        mean, std, left = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
+        return kinks, float(steps.max()), (mean, std, left)
 
 
 def _unseen(times: Array, driven: Array) -> Array:

@@ -48,7 +48,6 @@ class Candidate:
             robot model or a sign of a jump. Its likelihoods are comparable with those of `branches`.
         driven: Whether measured torques, commands included, explain part of the motion in `explained`.
         unexplained: A jump of the links that torques do not explain, where the joints alone do not show it or its time.
-        refuted: Whether torques explain the whole apparent jump.
         gap: Time without samples around it, s; 0 where none is missing.
     """
 
@@ -60,7 +59,6 @@ class Candidate:
     explained: Branches | None = None
     driven: bool = False
     unexplained: UnexplainedJump | None = None
-    refuted: bool = False
     gap: float = 0.0
 
     @property
@@ -129,8 +127,8 @@ class Candidate:
     @property
     def is_jump(self) -> bool:
         """Whether the evidence suffices for a velocity jump."""
-        if self.refuted or self.unexplained is not None:
-            return not self.refuted
+        if self.unexplained is not None:
+            return True
         strongest = self.strongest
         size = np.abs(strongest.jump)
         share = 1.0 if self.threshold == JUMP_ODDS else 0.5

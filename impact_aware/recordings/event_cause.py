@@ -14,11 +14,9 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection.impact_watch import CONTACT, FOLLOWS, SECOND_CONTACT
-from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.recordings.candidate import JUMP_ODDS, Candidate
 from impact_aware.recordings.command_track import CommandStep, CommandTrack
 from impact_aware.recordings.impact_finder import Find
-from impact_aware.robot import RobotModel
 
 STEPS, STEPS_MOVING = 8.0, 14.0
 """Log-odds of a step of the acceleration against none, to be reported: where the arm rests on one side, and where it
@@ -53,13 +51,6 @@ BY_TORQUES = 0.5
 """Standard errors of a time that torques alone give by which a command must precede it to explain it: they are of some
 milliseconds, in which commands do not answer yet."""
 
-REACH, FEWEST = 0.03, 4
-"""Time before a find over which the object's velocity is fitted, s, and samples of its track that are needed."""
-
-OBJECT_MOVES, FASTER = 0.05, 0.1
-"""Speed from which an object moves away, m/s, and share of it by which the tool has to be slower: the touched point may
-move otherwise than the centre."""
-
 BESIDE = 0.025
 """A step of the acceleration this close to a contact belongs to it, s."""
 
@@ -77,15 +68,11 @@ class Setting:
     Attributes:
         joint_names: (n,) Of the arm.
         commands: To its joints, where they were recorded.
-        robot: The arm, where it is known.
-        track: Of the object that is hit, base frame, where it was recorded.
         contacts: Times of the contacts so far, s.
     """
 
     joint_names: Sequence[str]
     commands: CommandTrack | None
-    robot: RobotModel | None
-    track: ObjectTrack | None
     contacts: list[float]
 
     def command_near(self, time: float, lags: float = COMMAND_LAGS) -> CommandStep | None:
@@ -120,8 +107,6 @@ def find_causes(
     candidates: Sequence[Candidate],
     joint_names: Sequence[str],
     commands: CommandTrack | None = None,
-    robot: RobotModel | None = None,
-    track: ObjectTrack | None = None,
 ) -> list[Find]:
     """The finds of one arm with their causes, in order of time; steps of the acceleration are added.
 
@@ -130,10 +115,8 @@ def find_causes(
         candidates: All instants at which both sides were compared.
         joint_names: (n,) Of the arm.
         commands: To its joints, where they were recorded.
-        robot: The arm, where it is known.
-        track: Of the object that is hit, base frame, where it was recorded.
     """
-    setting = Setting(joint_names, commands, robot, track, [])
+    setting = Setting(joint_names, commands, [])
     causes: list[Find] = []
     for find in sorted(found, key=lambda find: find.time):
         answer = next(answer for test in OF_JUMPS if (answer := test(find, setting)) is not None)
@@ -185,25 +168,6 @@ def _unclear_after_command(find: Find, setting: Setting) -> Answer | None:
     return Answer(_driven(find.candidate), f"{words}{_resting(find.candidate)}", command)
 
 
-def _object_recedes(find: Find, setting: Setting) -> Answer | None:
-    """The oscillation after a contact with an object that is now faster than the tool, which can't touch it."""
-    robot, track, window = setting.robot, setting.track, find.window
-    if not setting.follows(find.time) or robot is None or track is None or window is None:
-        return None
-    near = (track.times >= find.time - REACH) & (track.times < find.time)
-    if np.count_nonzero(near) < FEWEST or not len(window.times):
-        return None
-    (slope, _), covariance = np.polyfit(track.times[near] - find.time, track.positions[near], 1, cov=True)
-    speed = float(np.linalg.norm(slope))
-    posture = window.positions[np.abs(window.times - find.time).argmin()]
-    tool = float(slope / max(speed, OBJECT_MOVES) @ robot.frame_jacobian(posture)[:3] @ find.candidate.speed[0])
-    error = float(np.linalg.norm(slope @ np.sqrt(covariance[0, 0]))) / max(speed, OBJECT_MOVES)
-    if speed < OBJECT_MOVES or speed - tool <= FASTER * speed + 2.0 * error:
-        return None
-    speeds = f"the object moves away at {speed:.2f} m/s, the tool follows it at {tool:.2f} m/s"
-    return Answer("ringing", f"no contact: {speeds}")
-
-
 def _contact(find: Find, setting: Setting) -> Answer:
     evidence = _jump_in_words(find.candidate, setting.joint_names)
     if not setting.follows(find.time):
@@ -215,7 +179,6 @@ OF_JUMPS: tuple[Callable[[Find, Setting], Answer | None], ...] = (
     _accelerates_on,
     _commanded_from_rest,
     _unclear_after_command,
-    _object_recedes,
     _contact,
 )
 """Tests of a jump of the velocity, in order; the last one always answers."""

@@ -246,8 +246,7 @@ def _concluded(
     source, finder, selector = arm.source, arm.finder, arm.selector
     mine = around.of_arm(source)
     label = label_of(file, options.labels)
-    known = (source.message_names, arm.commands, source.robot, around.track)
-    causes = find_causes(finder.found, finder.kinks.candidates, *known)
+    causes = find_causes(finder.found, finder.kinks.candidates, source.message_names, arm.commands)
     contacts = [find for find in causes if find.cause in CONTACTS]
     touches = [touch for touch in finder.touches.touches() if not any(touch.covers(each.time) for each in contacts)]
     # Steps that no recorded command explains are those of the push.

@@ -1,4 +1,4 @@
-"""What measured torques say of the candidates for a jump: which they explain, and which contacts joints hardly show.
+"""What measured torques say of the candidates for a jump: which contacts joints hardly show.
 
 A soft contact, or one whose jump a wrist's spring takes back within some samples, is a bend or a wiggle in the joints,
 such as commands make too. Torques leave all of it, and nothing of commands.
@@ -16,9 +16,6 @@ from impact_aware.recordings.candidate import SOFT, Candidate
 
 LEFT = 60.0
 """`UnexplainedJump.gain` from which a contact that the joints hardly show is one."""
-
-SHOWS, NOTHING = 60.0, 3.0
-"""`gain` that a jump of the joints would have had and has at most when torques explain it."""
 
 LEAST_GAIN, LEAST_STEP_GAIN = 0.0, 4.0
 """What a jump or a step of the acceleration adds to the likelihood at least where something may have happened."""
@@ -53,9 +50,6 @@ def ask_torques(torques: UnexplainedJumps, found: Sequence[Candidate]) -> list[C
         if seen is None:
             others.append(candidate)
             continue
-        if candidate.is_jump and seen.gain < NOTHING and seen.shows(candidate.strongest.jump) > SHOWS:
-            candidate = replace(candidate, refuted=True)
-            jumps.remove(time)
         asked.append((candidate, seen))
     contacts: list[float] = []
     for place in sorted(range(len(asked)), key=lambda place: -asked[place][1].gain):
@@ -70,7 +64,7 @@ def ask_torques(torques: UnexplainedJumps, found: Sequence[Candidate]) -> list[C
         candidate = asked[own][0]
         apart = abs(candidate.strongest.time - seen.time)
         if not candidate.is_jump or apart > APART * float(np.linalg.norm((candidate.time_std, seen.time_std, SOFT))):
-            asked[own] = (replace(candidate, unexplained=seen, refuted=False), seen)
+            asked[own] = (replace(candidate, unexplained=seen), seen)
     return [*others, *(candidate for candidate, _ in asked)]
 
 
