@@ -35,9 +35,6 @@ _AGREE = 2.5
 FITS = 1.3
 """What a fit may leave over the scatter of the track itself."""
 
-_STOPS = (0.02, 0.03, 0.045, 0.065)
-"""How long an object may slide until it rests, s."""
-
 _FEWEST = 5
 """Samples on either side."""
 
@@ -168,8 +165,6 @@ def object_motion(
 
 def _bends(chosen: _Branches, error: Array) -> bool:
     """Whether the acceleration after the onset is across the motion, as of an object that falls or swings."""
-    if chosen.stop is not None:
-        return False
     after, acceleration = chosen.coefficients[2:4]
     along = after / max(float(np.linalg.norm(after)), 1e-12)
     across = acceleration - float(acceleration @ along) * along
@@ -197,26 +192,23 @@ def _slid(
 class _Branches:
     """A fit with a given onset: position there, velocity before, velocity after, and what brakes it.
 
-    After the onset the object is braked evenly, or slides until it stops and rests then.
+    After the onset the object is accelerated evenly.
 
     Attributes:
         times: (k,) s since the impact.
         onset: s since the impact.
-        stop: How long it slides until it rests, s; None for an even acceleration that is fitted along.
-        coefficients: (3 or 4, 3) Position at the onset, velocities, and the acceleration where it is fitted.
+        coefficients: (4, 3) Position at the onset, velocities, and the acceleration.
         noise: Root mean square of what is left, m.
         left: The same of the samples after the onset.
         clock: Spread of the onset about the impact, s; None where it is free.
     """
 
-    def __init__(
-        self, times: Array, positions: Array, onset: float, stop: float | None, clock: float | None = None
-    ) -> None:
-        self.times, self.onset, self.stop, self.clock = times, onset, stop, clock
+    def __init__(self, times: Array, positions: Array, onset: float, clock: float | None = None) -> None:
+        self.times, self.onset, self.clock = times, onset, clock
         self._positions = positions
         # While the contact pushes, the object is on neither branch.
         self.counted = (times < onset) | (times > onset + _SETTLED)
-        columns = self.columns(onset, stop)[self.counted]
+        columns = self.columns(onset)[self.counted]
         self.coefficients: Array = np.asarray(np.linalg.lstsq(columns, positions[self.counted], rcond=None)[0])
         rest = positions[self.counted] - columns @ self.coefficients
         self.cost = float(np.mean(rest**2))
@@ -227,8 +219,8 @@ class _Branches:
 
     @classmethod
     def best(cls, times: Array, positions: Array, clock: float) -> _Branches:
-        """The onset and the way of braking that leave least; `clock` is the spread of an onset by the arm's clock."""
-        free = min((cls._searched(times, positions, stop) for stop in (None, *_STOPS)), key=_cost)
+        """The onset that leaves least; `clock` is the spread of an onset by the arm's clock."""
+        free = cls._searched(times, positions)
         error = free.errors()[12]
         # While the contact pushes, an object gets under way late; none does before it is hit.
         late, early = _AGREE * np.hypot(clock, error), clock + _AGREE * error
@@ -239,62 +231,44 @@ class _Branches:
         def cost(branches: _Branches) -> float:
             return branches.cost + (noise * branches.onset / clock) ** 2 / count
 
-        ways = [cls._searched(times, positions, stop, cost, clock) for stop in (None, *_STOPS)]
-        return min(ways, key=cost)
+        return cls._searched(times, positions, cost, clock)
 
     @classmethod
     def _searched(
         cls,
         times: Array,
         positions: Array,
-        stop: float | None,
         cost: Callable[[_Branches], float] | None = None,
         clock: float | None = None,
     ) -> _Branches:
         step, key = AROUND / 10.0, cost or _cost
         onsets = np.arange(-AROUND, AROUND + 0.5 * step, step)
-        best = min((cls(times, positions, onset, stop, clock) for onset in onsets), key=key)
+        best = min((cls(times, positions, onset, clock) for onset in onsets), key=key)
         for _ in range(3):
             step /= 3.0
             near = [best.onset + k * step for k in range(-3, 4)]
-            best = min((cls(times, positions, onset, stop, clock) for onset in near), key=key)
+            best = min((cls(times, positions, onset, clock) for onset in near), key=key)
         return best
 
-    def columns(self, onset: float, stop: float | None) -> Array:
-        """What each coefficient does to the positions (k, 3 or 4)."""
+    def columns(self, onset: float) -> Array:
+        """What each coefficient does to the positions (k, 4)."""
         since = self.times - onset
         before, after = np.minimum(since, 0.0), np.maximum(since, 0.0)
-        if stop is None:
-            return np.stack((np.ones_like(since), before, after, 0.5 * after**2), axis=1)
-        slid = np.minimum(after, stop)
-        return np.stack((np.ones_like(since), before, slid - 0.5 * slid**2 / stop), axis=1)
+        return np.stack((np.ones_like(since), before, after, 0.5 * after**2), axis=1)
 
     def errors(self) -> Array:
-        """Standard errors (13,): position at the onset, both velocities, acceleration or again velocity, onset."""
-        rows = self.columns(self.onset, self.stop)[self.counted]
-        linear = np.kron(rows, np.eye(3))
-        moved = [self._slope("onset", 1e-4)]
-        if self.stop is not None:
-            moved.append(self._slope("stop", 1e-3))
-        jacobian = np.hstack((linear, np.stack(moved, axis=1)))
+        """Standard errors (13,): position at the onset, both velocities, acceleration, onset."""
+        linear = np.kron(self.columns(self.onset)[self.counted], np.eye(3))
+        ends = [(self.columns(self.onset + step)[self.counted] @ self.coefficients).ravel() for step in (1e-4, -1e-4)]
+        jacobian = np.hstack((linear, ((ends[0] - ends[1]) / 2e-4)[:, None]))
         information = jacobian.T @ jacobian
         if self.clock is not None:
             place = linear.shape[1]
             information[place, place] += (max(self.noise, 1e-9) / self.clock) ** 2
         spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(information)), 0.0)) * self.noise
-        last = spread[9:12] if self.stop is None else spread[6:9]
         # The search goes no further than this; a uniform place in it has this spread.
         onset = min(float(spread[linear.shape[1]]), AROUND / np.sqrt(3.0))
-        return np.concatenate((spread[:9], last, [onset]))
-
-    def _slope(self, name: str, step: float) -> Array:
-        """What the onset or the stop does to the fitted positions, (3 k,)."""
-        ends = []
-        for sign in (1.0, -1.0):
-            onset = self.onset + sign * step if name == "onset" else self.onset
-            stop = self.stop + sign * step if name == "stop" and self.stop is not None else self.stop
-            ends.append((self.columns(onset, stop)[self.counted] @ self.coefficients).ravel())
-        return np.asarray((ends[0] - ends[1]) / (2.0 * step))
+        return np.concatenate((spread[:12], [onset]))
 
 
 def _cost(branches: _Branches) -> float:
@@ -309,7 +283,7 @@ def _turn(track: ObjectTrack, used: Array, chosen: _Branches) -> tuple[Array, Ar
     rotations = track.rotations[used]
     first = rotations[0].T
     angles = np.array([pin.log3(np.ascontiguousarray(rotation @ first)) for rotation in rotations])
-    turned = _Branches(chosen.times, angles, chosen.onset, chosen.stop)
+    turned = _Branches(chosen.times, angles, chosen.onset)
     error = turned.errors()
     return turned.coefficients[1], turned.coefficients[2], np.hypot(error[3:6], error[6:9])
 
