@@ -147,8 +147,6 @@ class AssumedPoint:
         distance: From the assumed to the fitted point, or to the line of the impulse where only that is known, m.
         distance_error: Its largest standard error, m.
         unexplained: Share of the jumps that no impulses at the assumed point explain.
-        excess: Factor by which what is left of the fit is larger than its errors, chi-square over its freedom, 1 at
-            least.
         fit: The point that explains them best.
     """
 
@@ -156,7 +154,6 @@ class AssumedPoint:
     distance: float
     distance_error: float
     unexplained: float
-    excess: float
     fit: ContactPointFit
 
 
@@ -276,12 +273,6 @@ class ContactPointProblem:
         left = self._residuals(place)
         return float(left @ left), self._unexplained(place)
 
-    def impulse_at(self, point: Array) -> tuple[Array, Array]:
-        """The impulse (3,), base frame, N s, best for the first jump at a point (3,) of the frame; its covariance."""
-        impulse, columns, hit = *self._parts(vector("point", point, 3))[0], self._hits[0]
-        weighed = hit.weight @ columns
-        return impulse, np.asarray(np.linalg.pinv(weighed.T @ weighed), dtype=float)
-
     def compare(self, assumed: Array) -> AssumedPoint:
         """Compare an assumed point (3,), m in the frame's axes, with the fitted one."""
         fit, (chi_square, unexplained) = self.fit(), self.explained_at(assumed)
@@ -295,7 +286,7 @@ class ContactPointProblem:
         else:
             verdict = "agrees" if fit.determined else "cannot_tell"
         error = max(fit.error_across, fit.error_along) if fit.determined_along else fit.error_across
-        return AssumedPoint(verdict, distance, error, unexplained, excess, fit)
+        return AssumedPoint(verdict, distance, error, unexplained, fit)
 
     def _weigh_levers(self, point: Array) -> bool:
         """Count in where a round tip of unknown normal may have been touched; whether there is anything to count in."""

@@ -238,10 +238,8 @@ def _together(
 
 def _notes_of_all(impact: AnalyzedImpact) -> tuple[str, ...]:
     """Notes of an impact without those on this arm's prediction alone or on a single contact point."""
-    check = impact.contact_check
-    tested = () if check is None else (check.note, check.surface_note)
-    endings = (ALONE, NO_TEST)
-    return tuple(note for note in impact.notes if note not in tested and not note.endswith(endings))
+    tested = "" if impact.contact_check is None else impact.contact_check.note
+    return tuple(note for note in impact.notes if note != tested and not note.endswith((ALONE, NO_TEST)))
 
 
 class _Problem:

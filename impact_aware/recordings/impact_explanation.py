@@ -209,9 +209,9 @@ def _predict(
         assumed=_assumed(options, around, recorded, contact),
         untested=_untested(robot, options, normal_source),
     )
-    check = check_contact(robot, q, impact.estimate, result.prediction, normal_given=normal_source != "jump")
+    check = check_contact(robot, q, impact.estimate, result.prediction)
     if check is not None:
-        impact = _with_notes(_with_notes(impact, check.note), check.surface_note)
+        impact = _with_notes(impact, check.note)
         if check.verdict != "agrees" and options.contact_frame is None and recorded is None:
             impact = replace(impact, assumed=(*impact.assumed, f"contact at {contact.frame}"))
     impact = replace(impact, contact_check=check)

@@ -110,8 +110,7 @@ def _check_to_json(check: ContactCheck | None) -> dict[str, Any] | None:
     if check is None:
         return None
     return {
-        **_picked(check, "verdict", "assumed", "distance", "distance_error", "unexplained", "lean", "lean_error"),
-        "another_surface": check.another_surface,
+        **_picked(check, "verdict", "assumed", "distance", "distance_error", "unexplained"),
         "fitted": _picked(check.fit, "frame", "point", "along", "error_across", "error_along", "unexplained"),
     }
 

@@ -98,32 +98,6 @@ def test_the_check_says_when_another_point_explains_the_jump_far_better(robot, o
     assert check_contact(robot, hit.q, None, predict(robot, hit.q, before, contact)) is None
 
 
-@pytest.mark.parametrize(
-    ("turn", "friction", "given", "reported"),
-    [(0.0, 0.0, True, False), (0.6, 0.0, True, True), (0.6, 0.9, True, False), (0.6, 0.1, True, True)]
-    + [(0.6, 0.0, False, False)],
-)
-def test_the_check_says_when_another_normal_or_friction_explains_the_jump_far_better(
-    robot, turn, friction, given, reported
-):
-    """The normal is turned off the impulse by hand; atan(0.9) holds 0.6 rad, atan(0.1) does not."""
-    hit = jumped(robot, DIRECTIONS[0])
-    along = np.array(DIRECTIONS[0]) / np.linalg.norm(DIRECTIONS[0])
-    across = np.cross(along, [0.0, 0.6, 0.8])
-    normal = np.cos(turn) * along + np.sin(turn) * across / np.linalg.norm(across)
-    estimate = VelocityEstimate(
-        "cubic", 0.0, np.zeros(7), np.full(7, 1e-4), -hit.jump, np.full(7, 1e-4), (0.0, 0.1), 20, np.zeros(7),
-        np.zeros(0), np.zeros(0), True,
-    )  # fmt: skip
-    contact = Contact(robot.tool_frame, normal, offset=POINT, friction=friction)
-    found = predict(robot, hit.q, -hit.jump, contact)
-    check = check_contact(robot, hit.q, estimate, found, normal_given=given)
-    assert check.lean == pytest.approx(turn, abs=0.01) and check.cone == pytest.approx(np.arctan(friction))
-    assert check.another_surface == reported and bool(check.surface_note) == reported
-    if reported:
-        assert "leans 34 +-" in check.surface_note and "a friction of 0.68 or more" in check.surface_note
-
-
 def test_refusals(robot):
     with pytest.raises(InvalidInputError, match="at least one jump"):
         ContactPointProblem(robot, []).fit()

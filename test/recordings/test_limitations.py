@@ -73,7 +73,7 @@ def test_how_large_a_jump_has_to_be_is_said_where_it_is_known():
 def checked(verdict, **fit):
     """An impact whose contact was held against its jump."""
     fitted = SimpleNamespace(frame="flange", unexplained=0.4, **fit)
-    return ContactCheck(verdict, 0.05, 0.01, 0.5, 1.0, fitted, np.zeros(3), 0.1, 0.02, 0.3, True)
+    return ContactCheck(verdict, 0.05, 0.01, 0.5, fitted, np.zeros(3))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,6 @@ CONTACT_CHECK = ContactCheck(
     0.083,
     0.012,
     0.34,
-    3.5,
     ContactPointFit(
         "flange",
         np.array([0.02, -0.03, 0.17]),
@@ -85,10 +84,6 @@ CONTACT_CHECK = ContactCheck(
         2,
     ),
     assumed=np.array([0.0, 0.0, 0.1]),
-    lean=0.21,
-    lean_error=0.03,
-    cone=0.29,
-    normal_given=True,
 )
 
 ARMS = {"run_of_one_arm": [""], "run_of_two_arms": ["left", "right"]}
