@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.marginals import common_jump, gains_of_jumps, log_mean, marginals
+from impact_aware.estimation.marginals import gains_of_jumps, log_mean, marginals
 from impact_aware.estimation.motion_parts import MotionParts, PartsSince, ramp
 from impact_aware.estimation.priors import (
     AT_CARRIED,
@@ -48,9 +48,6 @@ from impact_aware.estimation.priors import (
 
 NOISE_GRID = 2.0
 """Ratio of neighbouring standard deviations of the noise that are distinguished."""
-
-ELSEWHERE = 0.1
-"""Share of a jump that the model of the arm leaves unexplained."""
 
 TOUCHES = 0.2, 1.2
 """Sampling periods before and after a jump that is known, within which its contact may shape the samples."""
@@ -122,7 +119,6 @@ class BranchModel:
         times: Array,
         positions: Array,
         noise: Array,
-        impulse_response: Array | None = None,
         pushes: Array | None = None,
         earlier: Sequence[float] = (),
         scales: Array | None = None,
@@ -133,20 +129,12 @@ class BranchModel:
             times: (k,) Increasing, s.
             positions: (k, n) rad.
             noise: (n,) Standard deviation of the white part, rad.
-            impulse_response: (n, m) Jumps of the velocity that impulses at the contact make, up to their size, or
-                None when they are not known.
             pushes: (n,) Density of a white acceleration that is part of the positions, rad^2/s^3, where what drives
                 them was measured and taken off: neither swings nor a rattle are left then. None without.
             earlier: Times of jumps that are known, s: nothing is known of how large each is or how long its contact
                 lasts, and samples within it are no evidence.
             scales: (k,) Factors of the noise's variance in each sample; all 1 when None.
         """
-        self._spreads: list[Array] = []
-        if impulse_response is not None:
-            largest = float(np.linalg.norm(impulse_response, axis=1).max())
-            shape = impulse_response @ impulse_response.T / largest**2
-            shape += ELSEWHERE**2 * np.diag(np.diag(shape) + ELSEWHERE**2)
-            self._spreads = [size**2 * shape for size in JUMPS if size]
         self.origin = float(times[0])
         span = float(times[-1] - times[0])
         self._period = span / (len(times) - 1)
@@ -189,9 +177,8 @@ class BranchModel:
         # A short contact and a longer one that began earlier are nearly the same.
         reach = max(1.5 * self._period, REACH, 0.5 * float(np.diff(self.times).max()))
         fine = np.linspace(max(begin, instant - reach), min(end, instant + reach), FINE)
-        scores, alone, jumps, stds = self._kink(self._since(fine), sizes)
-        # The time is that of the samples, whether or not the arm is known: tables without a robot have it too.
-        weight = np.exp(alone - alone.max())
+        scores, jumps, stds = self._kink(self._since(fine), sizes)
+        weight = np.exp(scores - scores.max())
         # The prior of the instant is even over the whole search, of which this is the part that counts.
         total = float(log_mean(scores)) + np.log(min(1.0, (fine[-1] - fine[0]) / max(end - begin, 1e-9)))
         weight /= weight.sum()
@@ -281,7 +268,7 @@ class BranchModel:
         best: tuple[float, float, list[Sizes]] = (-np.inf, 0.0, [])
         anywhere = self._since(coarse)
         for _, sizes in starts[:2]:
-            scores = self._kink(anywhere, sizes)[1]
+            scores = self._kink(anywhere, sizes)[0]
             place = int(scores.argmax())
             if scores[place] > best[0]:
                 best = (float(scores[place]), float(coarse[place]), sizes)
@@ -307,8 +294,8 @@ class BranchModel:
                 chosen[joint] = some[place]
         return best, chosen
 
-    def _kink(self, parts: PartsSince, sizes: list[Sizes]) -> tuple[Array, Array, Array, Array]:
-        """Log likelihoods (t,) of a jump at t instants, the same with nothing known of the arm, jumps, their errors.
+    def _kink(self, parts: PartsSince, sizes: list[Sizes]) -> tuple[Array, Array, Array]:
+        """Log likelihoods (t,) of a jump at t instants, jumps, and their errors.
 
         The jumps and their standard errors have the shape (t, n).
         """
@@ -317,30 +304,14 @@ class BranchModel:
         prior -= np.log(np.exp(prior).sum())
         gains = gains_of_jumps(products, norms)
         # Each joint has a jump of its own size.
-        totals = [log_mean(gains).sum(axis=1) + prior]
-        means, stds = [], []
+        table = log_mean(gains).sum(axis=1) + prior
         own = np.array(JUMPS)[gains.argmax(axis=0)]
         variance = own**2 / (1.0 + norms * own**2)
-        means.append(products * variance)
-        stds.append(np.sqrt(variance))
-        for spread in self._spreads:
-            gain, mean, std = common_jump(products, norms, spread)
-            totals.append(gain + prior)
-            means.append(mean)
-            stds.append(std)
-        table = np.stack(totals)  # (priors of the jump, t, durations)
-        shares = np.array([1.0] if not self._spreads else [0.5] + [0.5 / len(self._spreads)] * len(self._spreads))
-        table += np.log(shares)[:, None, None]
-        flat = np.moveaxis(table, 1, 0).reshape(len(products), -1)
-        best = flat.argmax(axis=1)
-        peak = flat.max(axis=1)
-        score = peak + np.log(np.exp(flat - peak[:, None]).sum(axis=1))
-        which, duration = np.divmod(best, len(self._durations))
-        rows = np.arange(len(products))
-        jump, std = np.stack(means)[which, rows, :, duration], np.stack(stds)[which, rows, :, duration]
-        top = totals[0].max(axis=1)
-        alone = top + np.log(np.exp(totals[0] - top[:, None]).sum(axis=1))
-        return base.sum(axis=1) + score, base.sum(axis=1) + alone, jump, std
+        top = table.max(axis=1)
+        score = top + np.log(np.exp(table - top[:, None]).sum(axis=1))
+        rows, duration = np.arange(len(products)), table.argmax(axis=1)
+        jump, std = (products * variance)[rows, :, duration], np.sqrt(variance)[rows, :, duration]
+        return base.sum(axis=1) + score, jump, std
 
     def _likelihoods(
         self, parts: PartsSince, sizes: list[Sizes], durations: tuple[float, ...]

@@ -45,26 +45,6 @@ def marginals(covariances: Array, free: Array, values: Array, ramps: Array) -> t
     return base, products, norms
 
 
-def common_jump(products: Array, norms: Array, spread: Array) -> tuple[Array, Array, Array]:
-    """What a jump of all series with the covariance S adds to log likelihoods, and its mean and standard error.
-
-    With S = L L' and the diagonal W of r'Pr, the jump's covariance is L (I + L' W L)^-1 L'.
-
-    Args:
-        products: (t, n, d) y'Pr, as of `marginals`.
-        norms: (t, n, d) r'Pr.
-        spread: (n, n) S, positive definite.
-
-    Returns:
-        Gains (t, d), means and standard errors (t, n, d).
-    """
-    count, series, kinds = products.shape
-    gains, means, stds = np.empty((count, kinds)), np.empty(products.shape), np.empty(products.shape)
-    room = np.empty((series, 2 * series))
-    _fill_common(products, norms, np.asarray(np.linalg.cholesky(spread), dtype=np.float64), room, gains, means, stds)
-    return gains, means, stds
-
-
 @compiled(NOTHING, DENSE_MATRIX, INDEX, INDEX)
 def _eliminate(rows: Array, first: int, count: int) -> None:
     """Turn rows [C B] from `first` on into [U U'^-1 B], C = U' U; only C's upper triangle is read and written.
@@ -140,41 +120,6 @@ def _fill(
                 products[place, series, kind] = table[free + series, own + kind]
         for kind in range(kinds):
             norms[place, kind] = table[own + kind, own + kind]
-
-
-@compiled(NOTHING, TABLES, TABLES, MATRIX, DENSE_MATRIX, DENSE_MATRIX, DENSE_TABLES, DENSE_TABLES)
-def _fill_common(
-    products: Array, norms: Array, root: Array, room: Array, gains: Array, means: Array, stds: Array
-) -> None:
-    """Fill `gains`, `means` and `stds`; `root` (n, n) is L, `room` (n, 2 n) is written to."""
-    count, series, kinds = products.shape
-    for place in range(count):
-        for kind in range(kinds):
-            for row in range(series):
-                for column in range(row, series):
-                    total = 1.0 if column == row else 0.0
-                    for inner in range(column, series):
-                        total += root[inner, row] * norms[place, inner, kind] * root[inner, column]
-                    room[row, column] = total
-                for column in range(series):
-                    room[row, series + column] = root[column, row]
-            _eliminate(room, 0, series)
-            gain = 0.0
-            for joint in range(series):
-                means[place, joint, kind] = 0.0
-                stds[place, joint, kind] = 0.0
-            for row in range(series):
-                gain -= math.log(room[row, row])
-                total = 0.0
-                for joint in range(series):
-                    total += room[row, series + joint] * products[place, joint, kind]
-                for joint in range(series):
-                    means[place, joint, kind] += room[row, series + joint] * total
-                    stds[place, joint, kind] += room[row, series + joint] ** 2
-                gain += 0.5 * total**2
-            gains[place, kind] = gain
-            for joint in range(series):
-                stds[place, joint, kind] = math.sqrt(stds[place, joint, kind])
 
 
 def log_mean(values: Array) -> Array:

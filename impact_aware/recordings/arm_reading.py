@@ -6,10 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from impact_aware.arrays import Array
-from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import InvalidInputError
@@ -22,12 +18,6 @@ from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.unit_check import UnitCheck
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import MOST_JOINTS
-
-UNKNOWN_POINT = 0.03
-"""How far from where it is taken to be a contact may act, m."""
-
-LEAST_FRICTION = 0.3
-"""Share of a normal impulse that may act along the surface, at least."""
 
 
 @dataclass(eq=False)
@@ -81,7 +71,7 @@ def read_arm(source: ArmSource, options: AnalysisOptions) -> ArmReading:
     if not makers:
         raise InvalidInputError("detector", options.detector, f"one that needs no more than is known ({notes[0]})")
     selector = ArmSelector(names, degrees=options.degrees)
-    finder = ImpactFinder(makers, impulse_response(source.robot, options), source.robot)
+    finder = ImpactFinder(makers, source.robot)
     return ArmReading(source, selector, finder, InputStage(), UnitCheck(names, source.robot), notes)
 
 
@@ -109,28 +99,3 @@ def why_nothing(arms: list[ArmReading]) -> str:
     if arm.selector.messages == 0:
         return f"no message on {arm.source.topic} has the joints {', '.join(arm.source.message_names)}"
     return f"none of the {arm.selector.messages} messages on {arm.source.topic} has finite positions"
-
-
-def impulse_response(robot: RobotModel | None, options: AnalysisOptions) -> Callable[[Array], Array | None]:
-    """A function from a posture (n,) to the jumps (n, m) that impulses at the contact make, or None without a robot.
-
-    Just after an impact with elastic joints only the links have moved: M^-1 J^T (Rey Arias 2024, (9), without B_theta).
-    Without a known normal, impulses in all directions count.
-    """
-
-    def respond(posture: Array) -> Array | None:
-        if robot is None:
-            return None
-        frame = options.contact_frame or robot.tool_frame
-        jacobian = robot.frame_jacobian(posture, frame)
-        arm = robot.placement(posture, frame).rotation @ np.array(options.offset)
-        linear = jacobian[:3] + np.cross(jacobian[3:], arm, axis=0)
-        impulses = np.eye(3)
-        if options.normal is not None:
-            normal = unit_vector("normal", options.normal)
-            share = max(LEAST_FRICTION, options.friction or 0.0)
-            impulses = share * impulses + (1.0 - share) * np.outer(normal, normal)
-        forces = np.hstack((linear.T @ impulses, UNKNOWN_POINT * jacobian[3:].T))
-        return np.asarray(np.linalg.solve(robot.mass_matrix(posture, "M"), forces))
-
-    return respond

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector
 from impact_aware.detection.input_monitor import RATE_TOLERANCE, SLOWEST
 from impact_aware.errors import InvalidInputError
@@ -100,23 +99,21 @@ class ImpactFinder:
     def __init__(
         self,
         make: Sequence[Callable[[float], ImpactDetector]] = (),
-        response: Callable[[Array], Array | None] = lambda posture: None,
         robot: RobotModel | None = None,
     ) -> None:
         """Prepare.
 
         Args:
             make: Make the detectors, the preferred one first, from the sampling period in s.
-            response: From a posture (n,) to `impulse_response` of `BranchModel`.
             robot: The arm, where it is known.
         """
-        self._make, self._response, self._robot = make, response, robot
+        self._make, self._robot = make, robot
         self._detectors: list[ImpactDetector] | None = None
         self._blocks: list[ArmSamples] = []
         self._begin = self._taken = 0
         self._pending: list[tuple[int, Candidate]] = []
         self._periods: list[float] = []
-        self.kinks = KinkFinder(np.nan, response, robot)
+        self.kinks = KinkFinder(np.nan, robot)
         self.touches = TouchFinder(robot)
         self.found: list[Find] = []
         self.turned = self._searching = False
@@ -162,7 +159,7 @@ class ImpactFinder:
         self._blocks = []
         if self.rate < LEAST_RATE:
             # What happens between two samples is not seen, and motion itself looks like a jump.
-            self.found, self.skipped, self.kinks = [], 0, KinkFinder(self.period, self._response, self._robot)
+            self.found, self.skipped, self.kinks = [], 0, KinkFinder(self.period, self._robot)
         self.found.sort(key=lambda find: find.time)
 
     def _start(self) -> None:
@@ -179,7 +176,7 @@ class ImpactFinder:
         if self.turned:
             self._blocks = [_turned(block) for block in self._blocks]
         self._detectors = [make(period) for make in self._make]
-        self.kinks = KinkFinder(period, self._response, self._robot)
+        self.kinks = KinkFinder(period, self._robot)
         for block in self._blocks:
             self._search(block)
 

@@ -6,7 +6,6 @@ jump has been found: the motion on its other side is not that of the same branch
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -80,17 +79,14 @@ class KinkFinder:
         gaps: Begin and end of gaps in a motion which may hide a jump, s.
     """
 
-    def __init__(
-        self, period: float, response: Callable[[Array], Array | None], robot: RobotModel | None = None
-    ) -> None:
+    def __init__(self, period: float, robot: RobotModel | None = None) -> None:
         """Prepare.
 
         Args:
             period: Time between two samples, s.
-            response: From a posture (n,) to `impulse_response` of `BranchModel`.
             robot: The arm, where it is known: measured torques then add evidence.
         """
-        self._period, self._response = period, response
+        self._period = period
         self._momentum = None if robot is None else MomentumEvidence(robot)
         self._samples = ArmSamples(np.zeros(0), np.zeros((0, 0)))
         self._longest = max(LONGEST_GAP * period, LONGEST_BRIDGED)
@@ -316,7 +312,7 @@ class KinkFinder:
         if key in self._trials:
             return self._trials[key]
         near = self._samples.rows(slice(first, last))
-        trial = try_instant(near, noise, instant, self._response, self._period, edges, earlier)
+        trial = try_instant(near, noise, instant, self._period, edges, earlier)
         self.tests += trial is not None
         self._trials[key] = trial
         return trial

@@ -81,7 +81,6 @@ def try_instant(
     near: ArmSamples,
     noise: Noise,
     instant: float,
-    response: Callable[[Array], Array | None],
     period: float,
     gap: tuple[float, float] | None = None,
     earlier: list[float] | None = None,
@@ -93,7 +92,6 @@ def try_instant(
         near: Samples around it, from after all earlier jumps but those of `earlier`.
         noise: Noise of the positions.
         instant: s.
-        response: From a posture (n,) to `impulse_response` of `BranchModel`.
         period: Time between two samples, s.
         gap: First and last time of the gap in the samples that the instant is in, s.
         earlier: Times of jumps before the instant within the window, in order, s.
@@ -120,19 +118,19 @@ def try_instant(
         return np.asarray((places[last] - places[first]) / (stamps[last] - stamps[first]))
 
     speed = np.stack((mean_speed(first, before - 1), mean_speed(before, len(stamps) - 1)))
-    white, jumps = noise.at(mean_speed(0, -1)), response(places[before])
+    white = noise.at(mean_speed(0, -1))
     std = np.zeros_like(stamps) if near.time_std is None else near.time_std
     scales = 1.0 + (np.abs(speed) / white).max() ** 2 * std**2
-    model = BranchModel(stamps, places, white, jumps, None, earlier, scales)
+    model = BranchModel(stamps, places, white, None, earlier, scales)
     branches = model.judge(low, high, min(max(instant, low), high))
 
     @cache
     def explained(momentum: MomentumEvidence) -> tuple[Branches, BranchModel]:
-        return momentum.judge(near, white, jumps, (low, high, min(max(branches.time, low), high)), earlier, scales)
+        return momentum.judge(near, white, (low, high, min(max(branches.time, low), high)), earlier, scales)
 
     def without(wrong: float) -> KinkTrial | None:
         others = near.rows(np.abs(stamps - wrong) > 1e-7)
-        return try_instant(others, noise, instant, response, period, gap, earlier, trusted=True)
+        return try_instant(others, noise, instant, period, gap, earlier, trusted=True)
 
     length = 0.0 if gap is None else gap[1] - gap[0]
     found = Candidate(instant, branches, speed, max(period, length), JUMP_ODDS, gap=length)

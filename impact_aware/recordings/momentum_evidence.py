@@ -72,7 +72,6 @@ class MomentumEvidence:
         self,
         samples: ArmSamples,
         noise: Array,
-        response: Array | None,
         search: tuple[float, float, float],
         earlier: Sequence[float] = (),
         scales: Array | None = None,
@@ -85,7 +84,6 @@ class MomentumEvidence:
         Args:
             samples: k samples of n joints, around an instant.
             noise: (n,) Standard deviation of the positions, rad.
-            response: (n, m) As `impulse_response` of `BranchModel`.
             search: Begin and end of the search for the instant, and its first estimate, s.
             earlier: As in `BranchModel`.
             scales: As in `BranchModel`.
@@ -93,18 +91,17 @@ class MomentumEvidence:
         times, mixing = samples.times, momentum_mixing(self._robot, samples.positions)
         spread = np.sqrt(mixing**2 @ noise**2)
         whole = (samples.positions - samples.positions[0]) @ mixing.T
-        known = None if response is None else mixing @ response
         efforts = self.explaining(samples)
         if self._noise is None or efforts is None:
-            model = BranchModel(times, whole, spread, known, None, earlier, scales)
+            model = BranchModel(times, whole, spread, None, earlier, scales)
         else:
             left, driven = explain_motion(self._robot, times, samples.positions, efforts, self._noise)
-            bare = BranchModel(times, whole, spread, None, None, earlier, scales)
-            freed = BranchModel(times, left, spread, None, driven, earlier, scales)
+            bare = BranchModel(times, whole, spread, None, earlier, scales)
+            freed = BranchModel(times, left, spread, driven, earlier, scales)
             # Torques whose noise exceeds the oscillation of a link are left out.
             helps = freed.likeliest(search[2]) > bare.likeliest(search[2])
             values, pushes = np.where(helps, left, whole), np.where(helps, driven, 0.0)
-            model = BranchModel(times, values, spread, known, pushes, earlier, scales)
+            model = BranchModel(times, values, spread, pushes, earlier, scales)
         samples_left, unknown = model.powers.shape
         more = (samples_left - unknown) * float(np.log(spread / noise).sum())
         return _of_joints(model.judge(*search), mixing, more), model

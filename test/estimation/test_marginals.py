@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from impact_aware.estimation.marginals import common_jump, marginals
+from impact_aware.estimation.marginals import marginals
 
 
 @pytest.fixture
@@ -58,19 +58,3 @@ def test_a_covariance_that_is_singular_to_rounding_stays_finite(rng):
     assert np.isfinite(base).all()
     assert np.isfinite(products).all()
     assert np.isfinite(norms).all()
-
-
-def test_a_common_jump_is_that_of_the_series_together(rng):
-    root = rng.normal(size=(3, 3))
-    spread = root @ root.T + 0.1 * np.eye(3)
-    products, norms = rng.normal(size=(2, 3, 4)), rng.uniform(0.1, 20.0, size=(2, 3, 4))
-    gains, means, stds = common_jump(products, norms, spread)
-    for place in range(2):
-        for kind in range(4):
-            weights = np.diag(norms[place, :, kind])
-            covariance = np.linalg.inv(np.linalg.inv(spread) + weights)
-            mean = covariance @ products[place, :, kind]
-            gain = 0.5 * products[place, :, kind] @ mean - 0.5 * np.linalg.slogdet(np.eye(3) + spread @ weights)[1]
-            assert gains[place, kind] == pytest.approx(gain, rel=1e-9)
-            assert means[place, :, kind] == pytest.approx(mean, rel=1e-9)
-            assert stds[place, :, kind] == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-9)

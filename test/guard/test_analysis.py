@@ -60,7 +60,7 @@ def test_an_estimate_factorises_each_covariance_once(knocks, calls, monkeypatch)
 
 def test_tests_per_knock(knocks):
     times, positions = knocks
-    finder = KinkFinder(0.005, lambda posture: None)
+    finder = KinkFinder(0.005)
     finder.feed(ArmSamples(times, positions))
     finder.finish()
     assert sum(candidate.is_jump for candidate in finder.candidates) >= 14
@@ -82,7 +82,7 @@ def test_covariances_per_knock_of_an_arm_with_torques(knocks, monkeypatch):
         return likelihoods(covariances, *others)
 
     monkeypatch.setattr(branch_model, "marginals", counted)
-    finder = KinkFinder(0.005, lambda posture: None, robot)
+    finder = KinkFinder(0.005, robot)
     finder.feed(ArmSamples(times, positions, efforts=torques))
     finder.finish()
     assert sum(candidate.is_jump for candidate in finder.candidates) >= 14

@@ -51,7 +51,7 @@ def recorded(robot: RobotModel, second: float, at: float = SECOND) -> tuple[Arra
 
 def told(robot: RobotModel, times: Array, positions: Array, efforts: Array | None) -> list[Branches]:
     """What is told of every jump, in order of time."""
-    finder = KinkFinder(1.0 / RATE, lambda posture: None, robot)
+    finder = KinkFinder(1.0 / RATE, robot)
     finder.feed(ArmSamples(times, positions, None, efforts))
     finder.finish()
     jumps = (candidate.strongest for candidate in finder.candidates if candidate.is_jump)
