@@ -139,17 +139,18 @@ class UnexplainedJumps:
         kinks, smooth, parts = self._kinks(window, fine)
         place, duration = np.unravel_index(int(kinks.argmax()), kinks.shape)
         jump, std, left = (part[place, duration] for part in parts)
-        # Where the model misses the samples, its instant is less certain than its likelihood shows.
+        # Where the model misses the samples, instant, size and odds are less certain than its likelihood shows.
         dispersion = max(1.0, float(left.sum()) / (len(left) * (len(window.times) - 3.0)))
         shares = np.exp((kinks - kinks.max()) / dispersion).sum(axis=1)
         shares /= shares.sum()
         time = float(shares @ fine)
+        odds = float(kinks.max() + np.log(np.exp(kinks - kinks.max()).sum(axis=1).mean())) - max(0.0, smooth)
         return UnexplainedJump(
             time=time,
             time_std=float(np.sqrt(shares @ (fine - time) ** 2)),
             jump=jump,
             jump_std=np.sqrt(dispersion) * std,
-            gain=float(kinks.max() + np.log(np.exp(kinks - kinks.max()).sum(axis=1).mean())) - max(0.0, smooth),
+            gain=odds / dispersion,
         )
 
     def _learn(self) -> Array | None:

@@ -33,12 +33,25 @@ def test_what_torques_did_leaves_nothing(robot: RobotModel) -> None:
     brake = jumps.look(BRAKE - 0.006, BRAKE + 0.009)
     assert brake is not None
     assert brake.gain < 3.0
-    # Without its torques the same brake is one.
+    # Without its torques the jump of every joint is unknown.
     positions, efforts = recorded(robot, contact=0.0)
     alone = looked(robot, positions, np.tile(efforts[:40].mean(axis=0), (len(TIMES), 1)))
     unknown = alone.look(BRAKE - 0.006, BRAKE + 0.009)
     assert unknown is not None
-    assert unknown.gain > 20.0
+    assert unknown.gain < 3.0
+    assert unknown.jump_std.min() > 0.02
+
+
+@pytest.mark.parametrize("late", [0.001, 0.004])
+def test_three_late_samples_are_no_certain_contact(robot: RobotModel, late: float) -> None:
+    """The model has no late samples, so what it misses of them makes everything less certain."""
+    positions, efforts = recorded(robot, contact=0.0, brake=0.0)
+    rows = np.searchsorted(TIMES, HIT) + np.arange(3)
+    early = [np.interp(TIMES[rows] - late, TIMES, joint) for joint in positions.T]
+    positions[rows] = np.stack(early, axis=1)
+    seen = looked(robot, positions, efforts).look(HIT - 0.006, HIT + 0.009)
+    assert seen is not None
+    assert seen.gain < LEFT
 
 
 def test_torques_that_are_wrong_leave_nothing_clear(robot: RobotModel) -> None:
