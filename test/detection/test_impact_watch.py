@@ -69,6 +69,8 @@ def judged(prediction, at=50, count=150, **options):
     ("prediction", "at", "expected"),
     [
         (ExpectedJump(0.1, JUMP), 50, True),
+        # Nearly 0.1 s off the impact.
+        (ExpectedJump(0.1903, JUMP), 50, True),
         (ExpectedJump(0.1, -JUMP), 50, False),
         (ExpectedJump(0.1, JUMP[[1, 2, 0]]), 50, False),
         # Made for the impact itself, after it was reported.
@@ -98,10 +100,6 @@ def test_a_prediction_is_compared_with_the_jump(prediction, at, expected):
 )
 def test_a_prediction_of_another_impact_is_not_judged(prediction, at):
     assert judged(prediction, at) == []
-
-
-def test_predictions_up_to_the_tolerance_count():
-    assert judged(ExpectedJump(0.1903, JUMP))
 
 
 def test_jumps_are_compared_in_the_inertia_at_the_impact():
@@ -240,8 +238,8 @@ def test_a_second_contact_that_hardly_closes_renews_the_first():
     ]  # fmt: skip
 
 
-def streamed(others, begin=0):
-    """Impacts of a hit at 1.2 s at 500 Hz, a message with other positions before every tenth of the arm; the watch."""
+def streamed(others, begin=0, every=10):
+    """Impacts of a hit at 1.2 s at 500 Hz, a message with other positions before some of the arm's; the watch."""
     times = 0.002 * np.arange(1000)
     rng = np.random.default_rng(2)
     positions = 0.7 + 0.3 * np.sin(np.outer(times, np.linspace(0.7, 2.0, 7)))
@@ -250,19 +248,21 @@ def streamed(others, begin=0):
     watch = make_watch(7, WatchSettings(sampling_period=0.002, encoder_resolution=1e-5, position_noise=5e-6))
     made = []
     for index, (time, position) in enumerate(zip(times, positions, strict=True)):
-        if index % 10 == 0 and index >= begin:
+        if index % every == 0 and index >= begin:
             made += watch.update(JointSample(time - 0.001, others(time)))
         made += watch.update(JointSample(time, position))
     return [found.event.time for found in made if found.kind.value == "made"], watch
 
 
-@pytest.mark.parametrize("begin", [0, 500])
-@pytest.mark.parametrize("others", [lambda time: np.zeros(7), lambda time: np.full(7, -1.0 - 0.1 * time)])
-def test_messages_of_a_second_publisher_are_no_impacts(others, begin):
+# A position that repeats itself is evidence of no arm, even where it comes as often as the arm's.
+@pytest.mark.parametrize(
+    ("speed", "begin", "every"), [(0.0, 0, 10), (0.0, 500, 10), (-0.1, 0, 10), (-0.1, 500, 10), (0.0, 0, 1)]
+)
+def test_messages_of_a_second_publisher_are_no_impacts(speed, begin, every):
     """Nor do they hide one, though the first message of all is theirs."""
-    times, watch = streamed(others, begin)
+    times, watch = streamed(lambda time: np.full(7, 10.0 * speed + speed * time), begin, every)
     assert times == pytest.approx([1.203], abs=0.003)
-    assert 1000 - begin - 100 <= 10 * watch.foreign <= 1000 - begin + 50
+    assert 1000 - begin - 100 <= every * watch.foreign <= 1000 - begin + 50
 
 
 def test_an_arm_whose_positions_step_is_followed_from_there():

@@ -4,6 +4,7 @@ import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from impact_aware.contact import Contact
@@ -45,14 +46,17 @@ def hit(generator, shape="box", friction=None, moving=False, restitution=0.0):
     return q, dq, contact, body, box
 
 
+@pytest.mark.parametrize("lean", [0.0, 0.5 * np.pi])
 @pytest.mark.parametrize("how", [{}, {"shape": "can"}, {"moving": True}, {"restitution": 0.4}, {"friction": 0.0}])
-def test_it_is_the_law_of_simultaneous_contacts(how):
-    generator = np.random.default_rng(SEED)
+def test_it_is_the_law_of_simultaneous_contacts(how, lean):
+    """Whether the base stands or leans on a wall: the table is below the object."""
+    generator, base = np.random.default_rng(SEED), pin.utils.rotate("y", lean)
+    robot, up = ROBOT.tilted(base), base.T @ UP
     for number in range(20):
         q, dq, contact, body, box = hit(generator, **how)
         mu = generator.uniform(0.0, 0.8)
-        found = predict(ROBOT, q, dq, contact, obstacle=box, table=TableSupport(body, box, mu, UP))
-        joint = predict_hit(ROBOT, q, dq, contact, obstacle=box, shape=body, table_friction=mu)
+        found = predict(robot, q, dq, contact, obstacle=box, table=TableSupport(body, box, mu, up))
+        joint = predict_hit(robot, q, dq, contact, obstacle=box, shape=body, table_friction=mu)
         assert (found.mode, found.method, joint.method) == (joint.mode, "hit", "hit"), f"{number=}"
         # A table that moves is one of 1e9 kg there.
         error = 1e-6 if how.get("moving") else 1e-8
