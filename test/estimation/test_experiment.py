@@ -55,9 +55,11 @@ def test_more_impacts_never_tell_less(information):
 
 
 def test_a_given_surface_is_kept(robot):
-    for trial in candidate_impacts(robot, np.random.default_rng(0), 5, normal=(0.0, 0.0, 2.0)):
+    for trial in candidate_impacts(robot, np.random.default_rng(0), 5, restitution=0.4, normal=(0.0, 0.0, 2.0)):
         np.testing.assert_array_equal(trial.contact.normal, [0.0, 0.0, 1.0])
-        assert (robot.frame_jacobian(trial.q)[:3] @ trial.velocity_before)[2] < 0.05
+        row = robot.frame_jacobian(trial.q)[2]
+        assert row @ trial.velocity_before < 0.05
+        assert row @ trial.velocity_after == pytest.approx(-0.4 * row @ trial.velocity_before)
 
 
 def test_numbers_out_of_range_are_refused(robot, information):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.cadence import on_cadence
 from impact_aware.recordings.impact_analysis import EXPLAINING, FINDING, READING, analyze
@@ -279,6 +280,15 @@ def test_small_currents_are_noticed_by_the_limits_of_a_known_robot(robot: RobotM
         notes.append(check.effort_note())
     assert notes[0].startswith("efforts can't be in N m: that of panda_joint6 is 26.4 in the median, more than 24")
     assert notes[1:] == ["", ""]
+
+
+def test_joints_without_known_limits_turn_twice_at_most() -> None:
+    check = UnitCheck(("wheel",), None)
+    check.feed(ArmSamples(np.arange(2.0), np.full((2, 1), 1.9 * 2.0 * np.pi)))
+    check.check("a bag")
+    check.feed(ArmSamples(np.arange(9.0), np.full((9, 1), 2.1 * 2.0 * np.pi)))
+    with pytest.raises(InvalidInputError, match=r"13.19 for wheel, .* 9 of 11 samples, expected .* two turns, 12.57"):
+        check.check("a bag")
 
 
 def test_a_recording_too_slow_for_impacts_has_none(tmp_path: Path) -> None:

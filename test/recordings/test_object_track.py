@@ -142,3 +142,8 @@ def test_what_the_track_does_not_tell_is_said():
     unknown = object_hit(track, 1.59, 1e-4, None, estimate, made, 1.7, made.impulse)
     assert "does not show the effect of this hit" in unknown
     assert object_hit(track, 1.0, 1e-4, None, None, None, None, None).restitution is None
+    # Slow though known well, and fast though hardly known: either gives no mass.
+    heavy, *known = hit_by_hand(0.3, mass=300.0)
+    scattered = replace(track, positions=track.positions + np.random.default_rng(1).normal(0.0, 0.05, (301, 3)))
+    for seen, (own, law) in ((heavy, known), (scattered, (estimate, made))):
+        assert object_hit(seen, 1.0, 1e-4, None, own, law, 1.7, law.impulse).mass_shown is None
