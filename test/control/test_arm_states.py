@@ -163,6 +163,7 @@ def test_an_excluded_arm_stands_still_where_it_was_until_it_is_back():
     arms.take(0, 1.0, first=5.0)
     arms.take(1, 1.0, first=1.0)
     arms.states.exclude(1)
+    np.testing.assert_array_equal(arms.states.velocity, [50.0, 60.0, 0.0, 0.0, 0.0])
     assert arms.states.alive
     assert arms.take(0, 1.002, first=6.0)
     assert (arms.states.time, arms.states.oldest) == (1.002, 1.002)

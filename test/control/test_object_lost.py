@@ -18,9 +18,10 @@ OVERRUN = SafetyLimits.of(ROBOTS[0]).impact_overrun
 BASES = [base_placement(arm) for arm in TASK.arms]
 
 
-def posture(closer: float) -> np.ndarray:
-    """Both tools at their positions of the impact, each moved towards the other by half of `closer`, m."""
-    positions = [own.impact_position - 0.5 * closer * own.normal for own in FIELD.arms]
+def posture(closer) -> np.ndarray:
+    """Both tools at their positions of the impact, each moved towards the other by half of its `closer`, m."""
+    ways = zip(FIELD.arms, 0.5 * closer * np.ones(2), strict=True)
+    positions = [own.impact_position - way * own.normal for own, way in ways]
     return np.concatenate([start_posture(a, r, p) for a, r, p in zip(TASK.arms, ROBOTS, positions, strict=True)])
 
 
@@ -49,22 +50,20 @@ def test_palms_much_closer_than_the_object_is_wide_stop():
     assert GRASP_SHARE * OVERRUN < 0.06
 
 
-def test_also_before_any_impact_was_seen():
-    """Each palm for itself is only 3 cm past its position: together they would meet."""
-    session = ControlSession(ROBOTS, field=FIELD, bases=BASES)
-    q = posture(0.06)
-    session.start(1.0, q, check=False)
-    assert session.cycle(1.0, q, np.zeros(q.size)).reason is SafeReason.OBJECT_LOST
-
-
 @pytest.mark.parametrize("careful", [0, 1])
-def test_the_more_careful_of_two_arms_decides(careful):
+def test_the_more_careful_of_two_arms_decides_also_before_any_impact_was_seen(careful):
+    """But each on its own way alone: one tool past its position, and the other far before it."""
     limits = [
         SafetyLimits.of(robot, impact_overrun=(0.3 if arm == careful else 1.0) * OVERRUN)
         for arm, robot in enumerate(ROBOTS)
     ]
-    for share, reason in ((0.25, None), (0.35, SafeReason.OBJECT_LOST)):
-        closer = share * GRASP_SHARE * OVERRUN
+    own, other = np.eye(2)[[careful, 1 - careful]]
+    for closer, reason in (
+        (0.25 * GRASP_SHARE * OVERRUN, None),
+        (0.35 * GRASP_SHARE * OVERRUN, SafeReason.OBJECT_LOST),
+        (0.7 * OVERRUN * own - 0.2 * other, SafeReason.IMPACT_MISSED),
+        (0.7 * OVERRUN * other - 0.2 * own, None),
+    ):
         session = ControlSession(ROBOTS, field=FIELD, bases=BASES, limits=limits)
         q = posture(closer)
         session.start(1.0, q, check=False)
