@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.reference import AnteImpactField, ArmReference, PostImpactField, ReferenceField
+from impact_aware.reference import AnteImpactField, ArmAfterImpact, ArmReference, PostImpactField, ReferenceField
 from impact_aware.reference.rotation import (
     quaternion_from_rotation,
     rotation_from_quaternion,
@@ -196,6 +196,10 @@ def test_an_impact_changes_what_it_must_and_nothing_else():
     assert (kept.object_velocity_predicted, kept.event_sequence, kept.revision) == (True, 2, 5)
     unknown = dataclasses.replace(data, object_velocity_predicted=False).after_impact([0.1, 0.2, 0.3], None)
     assert not unknown.object_velocity_predicted
+    # What is predicted of one arm leaves the other one's.
+    first, second = ArmAfterImpact(np.zeros(3), 0.2), ArmAfterImpact(np.array([0.1, 0.0, 0.0]))
+    both = data.with_arms_after({1: second}).with_arms_after({0: first})
+    assert [own.after_impact for own in both.arms] == [first, second]
 
 
 def test_quaternions_are_x_y_z_w_and_angles_are_about_fixed_axes():

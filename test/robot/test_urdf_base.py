@@ -97,24 +97,18 @@ def test_a_base_that_moves_is_refused():
 
 
 def test_a_task_takes_the_bases_from_the_urdf(profile_file):
-    content = {
-        "name": "cell",
-        "goal": [0.5, 0.0, 0.1],
-        "object": {},
-        "arms": [
-            {"name": side, "robot": str(profile_file[side]), "base_in_urdf": True, "posture": [0.0, 0.0]}
-            for side in MOUNTS
-        ],
-    }
+    arm = {"base_in_urdf": True, "posture": [0.0, 0.0]}
+    arms = [arm | {"name": side, "robot": str(profile_file[side])} for side in MOUNTS]
+    content = {"name": "cell", "goal": [0.5, 0.0, 0.1], "object": {}, "arms": arms}
     left, right = parse_task(content).arms
     np.testing.assert_allclose(left.base_position, [1.1, 2.3, 0.9], atol=1e-12)
     np.testing.assert_allclose(left.base_rpy, [0.4, 0.0, 0.5], atol=1e-12)
     np.testing.assert_allclose(right.base_rpy, [0.0, -0.3, 0.0], atol=1e-12)
     assert not left.base_in_urdf
-    content["arms"][0]["base_yaw"] = 0.3
-    with pytest.raises(InvalidInputError, match="base_in_urdf: got True, expected no base_position, base_yaw"):
-        parse_task(content)
-    content["arms"][0] |= {"base_yaw": 0.0, "base_in_urdf": "yes"}
+    for place in ({"base_yaw": 0.3}, {"base_rpy": [0.0, 0.3, 0.0]}, {"base_position": [0.0, 0.0, 0.1]}):
+        with pytest.raises(InvalidInputError, match="base_in_urdf: got True, expected no base_position, base_yaw"):
+            parse_task(content | {"arms": [content["arms"][0] | place]})
+    content["arms"][0]["base_in_urdf"] = "yes"
     with pytest.raises(InvalidInputError, match=r"arms\[0\].base_in_urdf: got 'yes', expected true or false"):
         parse_task(content)
 

@@ -37,9 +37,7 @@ def test_it_is_the_common_impact_of_arms_at_the_faces_that_move_as_the_field_wan
     left = dataclasses.replace(left, impact_offset=(0.03, 0.0, 0.02), impact_velocity=(0.04, -0.35, 0.1))
     task = dataclasses.replace(task, arms=(left, dataclasses.replace(right, impact_offset=(-0.02, 0.0, -0.01))))
     field = dataclasses.replace(make_field(task, robots), ante_radius_min=0.102, ante_radius_max=0.13)
-    touching = [
-        own.impact_position + aside for own, aside in zip(field.arms, ([0.05, 0, 0.02], [-0.04, 0, 0.05]), strict=True)
-    ]
+    touching = [own.impact_position for own in field.arms] + np.array([[0.05, 0.0, 0.02], [-0.04, 0.0, 0.05]])
     off = np.array([[0.0, 0.012, 0.0], [0.0, -0.02, 0.0]])
     q = [start_posture(a, r, t + d) for a, r, t, d in zip(task.arms, robots, touching, off, strict=True)]
     dq = []
@@ -93,6 +91,11 @@ def test_an_arm_that_does_not_hit_yet_feels_nothing_and_tells_nothing_of_the_obj
     assert alone.velocity_after["juice_pack"][1] < -0.15
     elsewhere = predict_grasp_impact(task, robots, field, [q[0], q[1] + 0.1], dq, hitting=[0])
     np.testing.assert_array_equal(elsewhere.velocity_after["left"], alone.velocity_after["left"])
+    # The object is where the left tool has it, as if it had been seen there, 10 mm aside.
+    arms = dataclasses.replace(field.arms[0], impact_position=places[0]), field.arms[1]
+    seen = dataclasses.replace(field, object_position=field.object_position - [0.0, 0.01, 0.0], arms=arms)
+    expected = predict_grasp_impact(task, robots, seen, q, dq, hitting=[0]).velocity_after["juice_pack"]
+    np.testing.assert_allclose(alone.velocity_after["juice_pack"], expected, atol=1e-6)
 
 
 def test_a_heavier_object_leaves_more_slowly(robots):
@@ -112,12 +115,8 @@ def test_an_object_that_is_carried_goes_on_with_its_velocity_on_top(name):
     task = load_task(name)
     robots = [RobotModel.from_profile("panda")] * len(task.arms)
     field, velocity = make_field(task, robots), np.array([0.11, -0.06, 0.0])
-    q = np.concatenate(
-        [
-            posture_with_tool_at(arm, robot, own.impact_position, usual_posture(arm, robot))
-            for arm, robot, own in zip(task.arms, robots, field.arms, strict=True)
-        ]
-    )
+    both = zip(task.arms, robots, field.arms, strict=True)
+    q = np.concatenate([posture_with_tool_at(a, r, own.impact_position, usual_posture(a, r)) for a, r, own in both])
     still = predict_grasp(task, robots, field, q)
     carried = predict_grasp(task, robots, dataclasses.replace(field, object_velocity=velocity), q)
     np.testing.assert_allclose(carried, still + velocity, atol=1e-6)
