@@ -162,6 +162,8 @@ def test_a_gif_shows_the_time_around_the_impact(recording, tmp_path, capsys, mon
     assert all(np.abs(later - earlier).mean() > 1.0 for earlier, later in pairwise(frames))
     assert main(["render", str(recording), "--out", str(path)]) == 2
     assert "--out" in capsys.readouterr().err
+    # At the end of the recording nothing comes after it.
+    assert main(["render", str(recording), "--out", str(path), "--force", "--time", str(END)]) == 0
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ SPEED, FIRST, APART, NEAR = 0.05, 1.0, 2.0, 0.35
 DOWN = pin.rpy.rpyToMatrix(np.pi, 0.0, 0.0)
 
 
-def write_taps(path, places):
+def write_taps(path, places, apart=APART, near=NEAR):
     """The tip goes to the plane at each place with 5 cm/s, leaves it with 2 cm/s, and moves smoothly to the next."""
     robot = RobotModel.from_profile("panda")
     along = np.cross(NORMAL, [1.0, 0.0, 0.0])
@@ -31,10 +31,10 @@ def write_taps(path, places):
         centre = POINT + a * along + b * across + robot.tool_radius * NORMAL
         seed = solve_inverse_kinematics(robot, pin.SE3(DOWN, centre), seed)
         velocity = np.linalg.pinv(robot.frame_jacobian(seed)) @ np.concatenate([-SPEED * NORMAL, np.zeros(3)])
-        at = FIRST + number * APART + 0.0003
-        times += [at - NEAR, at, at + NEAR]
+        at = FIRST + number * apart + 0.0003
+        times += [at - near, at, at + near]
         knots.append((seed, velocity))
-    stamps = np.arange(FIRST - NEAR + 0.001, times[-1], 0.001)
+    stamps = np.arange(FIRST - near + 0.001, times[-1], 0.001)
     rows = np.zeros((len(stamps), robot.n))
     for index, (q, velocity) in enumerate(knots):
         start, at, end = times[3 * index : 3 * index + 3]
@@ -43,7 +43,7 @@ def write_taps(path, places):
         rows[after] = q - 0.4 * velocity * (stamps[after] - at)[:, None]
         if index + 1 < len(knots):
             onward, speed = knots[index + 1]
-            ends = [[q - 0.4 * velocity * NEAR, -0.4 * velocity, 0.0 * q], [onward - speed * NEAR, speed, 0.0 * q]]
+            ends = [[q - 0.4 * velocity * near, -0.4 * velocity, 0.0 * q], [onward - speed * near, speed, 0.0 * q]]
             between = (stamps >= end) & (stamps < times[3 * index + 3])
             rows[between] = BPoly.from_derivatives([end, times[3 * index + 3]], ends)(stamps[between])
     table = np.column_stack([stamps, np.round(rows / 1e-5) * 1e-5])
@@ -58,6 +58,7 @@ def recording(tmp_path_factory):
 
 
 COLUMNS = ("--columns", "time=time q=*_pos")
+pytestmark = pytest.mark.slow
 
 
 def run(capsys, *words):
@@ -66,7 +67,6 @@ def run(capsys, *words):
     return status, printed.out, printed.err
 
 
-@pytest.mark.slow
 def test_the_plane_comes_back_and_is_a_surface_file(recording, tmp_path, capsys):
     status, out, err = run(capsys, recording, "--robot", "panda", "--json", "--out", tmp_path / "table")
     assert status == 0, err
@@ -84,29 +84,33 @@ def test_the_plane_comes_back_and_is_a_surface_file(recording, tmp_path, capsys)
     assert (status, "earlier results stay" in err) == (2, True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--taps", "1", "2"), "taps: got 2, expected 3 contacts or more"),
         (("--taps", "1", "2", "9"), "taps: got 9, expected each of 1..4 once at most"),
         (("--taps", "1", "2", "2"), "taps: got 2, expected each of 1..4 once at most"),
+        (None, "robot: got nothing, expected a profile or a URDF"),
     ],
 )
-def test_taps_that_make_no_plane_are_refused(recording, capsys, words, said):
-    status, _, err = run(capsys, recording, "--robot", "panda", *words)
+def test_without_a_robot_or_taps_that_make_a_plane_it_is_refused(recording, capsys, words, said):
+    status, _, err = run(capsys, recording, *(() if words is None else ("--robot", "panda", *words)))
     assert (status, said in err) == (2, True), err
 
 
-@pytest.mark.slow
-def test_a_robot_is_needed(recording, capsys):
-    status, _, err = run(capsys, recording)
-    assert (status, "robot: got nothing, expected a profile or a URDF" in err) == (2, True), err
-
-
-@pytest.mark.slow
 def test_three_taps_say_that_nothing_tests_them(recording, capsys):
     status, out, _ = run(capsys, recording, "--robot", "panda", "--taps", "1", "2", "3")
     assert status == 0
     assert "three taps fit any plane: a fourth one would test it" in out
     assert "in panda_link0" in out
+
+
+def test_a_bounce_soon_after_a_tap_is_no_tap(tmp_path, capsys):
+    status, _, err = run(capsys, write_taps(tmp_path / "t.csv", PLACES[:1] * 2, 0.29, 0.1), "--robot", "panda")
+    assert (status, "taps: got 1, expected 3 contacts or more" in err) == (2, True), err
+
+
+def test_a_frame_that_is_no_tip_touches_where_it_is(recording, capsys):
+    """20 mm before the centre of the tip along the tool, which points down."""
+    found = json.loads(run(capsys, recording, "--robot", "panda", "--contact-frame", "panda_hand_tcp", "--json")[1])
+    assert (found["point"] - POINT) @ NORMAL == pytest.approx(0.03 + 0.02 * NORMAL[2], abs=1e-3)
