@@ -227,7 +227,10 @@ def test_ament_prefixes_are_searched_for_a_description_package(tmp_path, monkeyp
 def test_the_package_s_own_profiles_loosen_no_limit():
     for name in profile_names():
         robot = RobotModel.from_profile(name)
-        assert SafetyLimits.of(robot).loosened(robot) == ()
+        limits = SafetyLimits.of(robot)
+        assert limits.loosened(robot) == ()
+        # No arm is commanded more than its own sensors measure.
+        assert (limits.sensor_torque == (np.inf if name.startswith("kuka") else robot.limits.effort)).all()
 
 
 LOOSENED = {
