@@ -6,6 +6,7 @@ Each diagnostics status becomes one line `{"node": ..., "level": ..., "message":
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 from functools import partial
@@ -33,7 +34,7 @@ class RunMonitorNode(Node):
     def __init__(self, **ros: Any) -> None:
         """Subscribe to the diagnostics of the whole graph; `ros` goes to rclpy's node."""
         super().__init__("run_monitor", **ros)
-        self.finished = False
+        self.finished, self._begun = False, b""
         self._readiness = Readiness(self)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
         self._requests = {name: self.create_client(Trigger, f"rs_controller/{name}") for name in REQUESTS}
@@ -46,15 +47,16 @@ class RunMonitorNode(Node):
             self._print(line)
 
     def _read_input(self) -> None:
-        ready, _, _ = select.select([sys.stdin], [], [], 0.0)
-        if not ready:
+        if not select.select([sys.stdin], [], [], 0.0)[0]:
             return
-        line = sys.stdin.readline()
-        if not line:
-            self.finished = True
-        client = self._requests.get(line.strip())
-        if client is not None and client.service_is_ready():
-            client.call_async(Trigger.Request())
+        # Not `readline`: of the lines that it reads ahead `select` tells nothing.
+        received = os.read(sys.stdin.fileno(), 4096)
+        self.finished = self.finished or not received
+        *lines, self._begun = (self._begun + received).split(b"\n")
+        for line in lines:
+            client = self._requests.get(line.decode(errors="replace").strip())
+            if client is not None and client.service_is_ready():
+                client.call_async(Trigger.Request())
 
     def _print(self, line: dict[str, object]) -> None:
         try:
