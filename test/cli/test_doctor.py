@@ -69,6 +69,7 @@ def test_middleware_and_range_come_from_the_environment(machine):
     assert (looked["discovery"].found, "LOCALHOST" in looked["discovery"].advice) == ("SUBNET", True)
     own = {"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp", "FASTDDS_DEFAULT_PROFILES_FILE": "/etc/dds.xml"}
     assert "unset FASTDDS_DEFAULT_PROFILES_FILE" in machine.look(**own)["discovery"].advice
+    assert machine.look(ROS_AUTOMATIC_DISCOVERY_RANGE="OFF")["discovery"].advice == ""
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_a_picture_that_is_there_is_not_replaced_unless_forced(recording, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_gif_shows_the_time_around_the_impact(recording, tmp_path, capsys, monkeypatch):
+def test_a_gif_shows_the_time_around_the_impact_and_ends_with_the_recording(recording, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(movie, "FRAMES", 3)
     path = tmp_path / "hit.gif"
     assert main(["render", str(recording), "--out", str(path)]) == 0
@@ -162,7 +162,6 @@ def test_a_gif_shows_the_time_around_the_impact(recording, tmp_path, capsys, mon
     assert all(np.abs(later - earlier).mean() > 1.0 for earlier, later in pairwise(frames))
     assert main(["render", str(recording), "--out", str(path)]) == 2
     assert "--out" in capsys.readouterr().err
-    # At the end of the recording nothing comes after it.
     assert main(["render", str(recording), "--out", str(path), "--force", "--time", str(END)]) == 0
 
 

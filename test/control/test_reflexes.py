@@ -34,6 +34,10 @@ def test_the_peak_force_is_that_of_a_half_sine_with_the_impulse():
     assert impulse == pytest.approx(np.linalg.norm(np.linalg.lstsq(reached, IMPACT.joint_impulse)[0]), rel=1e-6)
     # Of a mass p / v on a spring, whose half period it is.
     assert load.duration == pytest.approx(math.pi * math.sqrt(impulse / IMPACT.normal_speed / PAD_STIFFNESS))
+    # Thresholds are half as much again, those about the axes of a lever of 0.25 m.
+    torque, force = load.thresholds
+    np.testing.assert_allclose(torque, np.maximum(1.5 * load.external_torque, 20.0))
+    np.testing.assert_allclose(force, 1.5 * load.force * np.repeat([1.0, 0.25], 3))
 
 
 def test_a_sensor_carries_gravity_and_what_decelerates_its_motor():

@@ -89,6 +89,8 @@ def test_an_unknown_time_error_has_no_flag_in_the_message_and_is_nan_in_the_libr
     read = event_from_message(message)
     assert math.isnan(read.time_std) and read.velocity_after is None
     assert message.meaning == Message.MEANING_UNKNOWN
+    message.has_time_standard_error, message.time_standard_error.sec = True, -1
+    assert math.isnan(event_from_message(message).time_std)
 
 
 def test_arrays_of_another_length_are_unknown():

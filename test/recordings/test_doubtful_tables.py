@@ -24,6 +24,8 @@ def test_columns_that_are_no_times_are_refused(tmp_path):
     path = written(tmp_path / "t.csv", times[::-1])
     with pytest.raises(InvalidInputError, match="times of t.csv: got 249 of 250 that run backwards, expected times"):
         analyze([path], AnalysisOptions())
+    with pytest.raises(InvalidInputError, match="got 63 of 250 that run backwards"):
+        analyze([written(path, times + 0.006 * (np.arange(250) % 4 == 0))], AnalysisOptions())
     with pytest.raises(InvalidInputError, match=r"times of t.csv: got 5 s in every row, expected times that increase"):
         analyze([written(path, np.full(250, 5.0))], AnalysisOptions())
     # A clock that is set back once is a note.

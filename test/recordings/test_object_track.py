@@ -55,16 +55,14 @@ def test_one_column_per_axis_on_the_joints_clock_and_velocities_alone(tmp_path):
 
 
 def test_tracks_that_are_none_are_refused(tmp_path):
-    path = tmp_path / "t.npz"
-    np.savez(path, time=TIMES, object_position=POSITIONS[:, :2])
-    with pytest.raises(InvalidInputError, match="object_position of width 2"):
-        track_of_table(open_columns(path), Clock("time", 1.0))
-    np.savez(path, time=TIMES, object_position=POSITIONS, object_quaternion=0.0 * TURNED)
-    with pytest.raises(InvalidInputError, match="a quaternion of no length"):
-        track_of_table(open_columns(path), Clock("time", 1.0))
-    np.savez(path, time=TIMES, object_position=np.nan * POSITIONS)
-    with pytest.raises(InvalidInputError, match="no sample"):
-        track_of_table(open_columns(path), Clock("time", 1.0))
+    for words, columns in (
+        ("object_position of width 2", {"object_position": POSITIONS[:, :2]}),
+        ("a quaternion of no length", {"object_position": POSITIONS, "object_quaternion": 0.0 * TURNED}),
+        ("no sample", {"object_position": np.nan * POSITIONS}),
+    ):
+        np.savez(tmp_path / "t.npz", time=TIMES, **columns)
+        with pytest.raises(InvalidInputError, match=words):
+            track_of_table(open_columns(tmp_path / "t.npz"), Clock("time", 1.0))
 
 
 def test_a_pose_that_was_published_once_is_a_track_that_tells_no_velocity(tmp_path):

@@ -73,6 +73,9 @@ def test_equal_lengths_are_equal_on_the_picture() -> None:
     ends = camera.project(np.array([[0.0, -0.1, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, -0.1], [0.0, 0.0, 0.1]]), 300, 200)
     across, upright = np.linalg.norm(ends[1, :2] - ends[0, :2]), np.linalg.norm(ends[3, :2] - ends[2, :2])
     assert across == pytest.approx(upright)
+    # From the side the arm points to the left: the eye is on its left.
+    left = Camera(np.zeros(3), 1.0, *VIEWS["side"]).project(np.array([0.1, 0.0, 0.0]), 300, 200)
+    assert left[0] < 150.0
 
 
 def test_bodies_have_the_size_that_is_asked_for() -> None:
