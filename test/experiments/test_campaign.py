@@ -2,6 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import yaml
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments import campaign, campaign_plan
@@ -17,10 +18,19 @@ from impact_aware.experiments.campaign import (
 from impact_aware.experiments.campaign_plan import campaign_task, plan
 from impact_aware.experiments.campaign_store import CampaignStore
 from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.resources import find_resource
 from impact_aware.task import load_task
 
 NOISE = Disturbances()
 OPTIONS = RunOptions()
+
+
+@pytest.mark.parametrize("arms", ["single", "dual"])
+def test_the_simulated_robot_of_a_launch_file_measures_as_the_campaign(arms):
+    file = yaml.safe_load(find_resource("config", f"{arms}_arm.yaml").read_text(encoding="utf-8"))
+    own = file["/**/sim_robot"]["ros__parameters"]
+    assert (own["encoder_resolution"], own["position_noise"]) == (NOISE.encoder_resolution, NOISE.encoder)
+    assert own["velocity_noise"] == NOISE.velocity
 
 
 def open_store(folder, name="hit-and-push", options=OPTIONS):

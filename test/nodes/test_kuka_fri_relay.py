@@ -305,6 +305,7 @@ def test_a_component_that_is_not_there_is_said_and_not_confirmed(make_cell):
     cell.until(lambda: not cell.watchdog.state()[1])
     cell.overlay(np.full(7, np.nan))
     cell.until(lambda: "no hardware component" in status(cell.watchdog)[2]["controllers"])
+    cell.until(lambda: cell.watchdog.switches[0].outcome is Outcome.OFF)
     assert status(cell.watchdog)[1].endswith("but not confirmed")
     assert cell.driver.lbr.component_active
 

@@ -49,6 +49,8 @@ def test_every_shipped_profile_loads_and_says_where_its_figures_come_from():
         assert profile.name == name
         assert profile.urdf.is_file()
         assert "apparent_motor_inertia" in profile.notes
+        # Ratios of the motor's inertia from 4 to 6 are as likely, and 5 is taken.
+        assert profile.apparent_motor_inertia_std == pytest.approx(np.std(5.0 / np.linspace(4.0, 6.0, 1001)), abs=5e-3)
         RobotModel.from_profile(profile)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel, load_profile
-from impact_aware.task.task_file import load_task, parse_task
+from impact_aware.task.task_file import parse_task
 
 LINK = (
     '<link name="{name}"><inertial><origin xyz="0.1 0.02 0.3"/><mass value="{mass}"/>'
@@ -121,7 +121,3 @@ def test_a_prefix_stands_before_the_names_and_changes_nothing_else():
     assert robot.joint_names[0] == "fr3_joint1" and robot.prefixed("") is robot
     np.testing.assert_array_equal(arm.gravity(arm.home), robot.gravity(robot.home))
     assert arm.tilted(pin.utils.rotate("x", 0.3)).joint_names == arm.joint_names
-
-
-def test_a_task_without_prefixes_has_none():
-    assert {arm.joint_prefix for arm in load_task("dual_arm_grab").arms} == {""}
