@@ -49,7 +49,7 @@ class RunMonitorNode(Node):
     def _read_input(self) -> None:
         if not select.select([sys.stdin], [], [], 0.0)[0]:
             return
-        # Not `readline`: of the lines that it reads ahead `select` tells nothing.
+        # Not `readline`: it reads ahead, and `select` does not report the lines that it holds.
         received = os.read(sys.stdin.fileno(), 4096)
         self.finished = self.finished or not received
         *lines, self._begun = (self._begun + received).split(b"\n")
