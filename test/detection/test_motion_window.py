@@ -76,11 +76,12 @@ def test_a_second_sample_of_the_same_period_is_early():
     assert accept(window, 21) == 1
 
 
-def test_time_that_runs_backwards_starts_everything_again():
+@pytest.mark.parametrize(("sample", "drops"), [(3, DropCounts(backwards=1)), (25, DropCounts(gaps=1))])
+def test_time_that_runs_backwards_and_a_gap_that_is_too_long_start_everything_again(sample, drops):
     window = filled()
-    assert accept(window, 3) == 1
-    assert window.drops == DropCounts(backwards=1)
-    assert window.fresh and window.counts.tolist() == [1, 1] and window.time == 3 * PERIOD
+    assert accept(window, sample) == 1 and window.drops == drops
+    assert window.fresh and window.counts.tolist() == [1, 1] and window.time == sample * PERIOD
+    assert accept(window, sample + 1) == 1 and not window.fresh
 
 
 @pytest.mark.parametrize("missing", [1, 2, 3])
@@ -98,14 +99,6 @@ def test_missing_samples_are_bridged_by_the_parabola_and_remembered_for_a_window
         assert accept(window, next_one + after) == 1
 
 
-def test_the_gap_that_is_too_long_starts_again():
-    window = filled()
-    assert accept(window, 25) == 1
-    assert window.drops == DropCounts(gaps=1)
-    assert window.fresh and window.counts.tolist() == [1, 1]
-    assert accept(window, 26) == 1 and not window.fresh
-
-
 def test_behind_a_single_sample_a_gap_is_guessed_by_a_line_and_not_trusted():
     window = make()
     accept(window, 0)
@@ -120,20 +113,14 @@ def test_behind_a_single_sample_a_gap_is_guessed_by_a_line_and_not_trusted():
 def test_a_mixture_says_of_which_samples_a_bridged_row_is_made():
     window = filled(14)
     accept(window, 17)
-    # At 1 and 2 on the nodes -1, 0 and 3: Lagrange's weights.
-    expected = np.eye(LENGTH)
-    expected[9, [7, 8, 11]] = [-1 / 2, 4 / 3, 1 / 6]
-    expected[9, 9] = 0.0
-    expected[10, [7, 8, 11]] = [-1 / 2, 1.0, 1 / 2]
-    expected[10, 10] = 0.0
-    np.testing.assert_allclose(window.mixture, expected, atol=1e-12)
-    accept(window, 18)
-    expected = np.eye(LENGTH)
-    expected[8, [6, 7, 10]] = [-1 / 2, 4 / 3, 1 / 6]
-    expected[8, 8] = 0.0
-    expected[9, [6, 7, 10]] = [-1 / 2, 1.0, 1 / 2]
-    expected[9, 9] = 0.0
-    np.testing.assert_allclose(window.mixture, expected, atol=1e-12)
+    for first, nodes in ((9, [7, 8, 11]), (8, [6, 7, 10])):
+        # At 1 and 2 on the nodes -1, 0 and 3: Lagrange's weights.
+        expected = np.eye(LENGTH)
+        expected[[first, first + 1]] = 0.0
+        expected[first, nodes] = [-1 / 2, 4 / 3, 1 / 6]
+        expected[first + 1, nodes] = [-1 / 2, 1.0, 1 / 2]
+        np.testing.assert_allclose(window.mixture, expected, atol=1e-12)
+        accept(window, 18)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1e7])
