@@ -38,6 +38,8 @@ def test_a_step_is_found_at_its_time_with_joint_and_size() -> None:
     assert step.size == pytest.approx(-4.5, abs=0.15)
     assert track.step_near(STEP + 0.003, STEP + 0.02) is None
     assert track.step_near(STEP - 0.02, STEP - 0.003) is None
+    # Commands that end before a time tell no step there.
+    assert track.tells_torques(STEP) and not track.tells_torques(float(TIMES[-1]) + 0.01)
 
 
 def test_a_smooth_course_a_wrong_value_and_noise_are_no_steps() -> None:
@@ -183,13 +185,6 @@ def test_commands_of_a_bag_are_on_the_clock_of_the_joints(
         assert track.times[-1] == pytest.approx(3.85, abs=3e-3)
         assert commands_of_bag(bag, "/arm/joint_states", NAMES[:2], [STEP]) is None
         assert commands_of_bag(bag, "/other/joint_states", NAMES, [STEP]) is None if asked is None else True
-
-
-def test_a_topic_of_another_type_or_none_is_refused(tmp_path: Path) -> None:
-    path = bag_of(tmp_path / "bag", "/arm/commands", "std_msgs/msg/Float64MultiArray", array, 0.0)
-    with Bag(path) as bag:
-        with pytest.raises(BagError, match="0 topics are named nothing"):
-            commands_of_bag(bag, "/arm/joint_states", NAMES, [STEP], "nothing")
 
 
 def test_a_table_with_commands_only_has_no_torques(tmp_path: Path) -> None:
