@@ -121,3 +121,5 @@ def test_states_are_played_reliably_and_fields_are_kept() -> None:
     assert set(qos) == {"/left/joint_states", "/reference_field", "/tf_static"}
     assert qos["/left/joint_states"]["reliability"] == "reliable"
     assert qos["/reference_field"]["durability"] == qos["/tf_static"]["durability"] == "transient_local"
+    # One field, but the static frames of several publishers.
+    assert (qos["/reference_field"]["depth"], qos["/tf_static"]["depth"]) == (1, 100)
