@@ -19,6 +19,8 @@ def test_a_plan_is_a_task_file_a_picture_and_its_numbers(command, tmp_path):
     made, task = json.loads(printed), load_task(out / "task.yaml")
     assert status == 0 and json.loads((out / "plan.json").read_text()) == made
     assert made["infeasible"] is None and 0.3 < made["probability"] <= 1.0 and len(made["alternatives"]) == 3
+    others = [other["probability"] for other in made["alternatives"]]
+    assert others == sorted(others, reverse=True) and others[0] > others[-1]
     np.testing.assert_allclose(made["result"], [0.0, -0.03], atol=2e-3)
     assert task.object.mass == 1.4 and task.object.position == (0.46, -0.08, 0.3)
     np.testing.assert_allclose(task.goal, [0.46, -0.11, 0.3], atol=1e-3)

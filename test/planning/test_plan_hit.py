@@ -11,7 +11,7 @@ from impact_aware.control.safety.impact_check import check_field
 from impact_aware.experiments.episode_settings import EpisodeSettings
 from impact_aware.planning import outcome as outcome_module
 from impact_aware.planning.aiming import APPROACH, SHORTER, hit_state, started
-from impact_aware.planning.candidates import passed_on
+from impact_aware.planning.candidates import HELD, candidates, passed_on
 from impact_aware.planning.outcome import CARRY, results, speed_for_slide
 from impact_aware.robot.profile import load_profile
 from impact_aware.simulation.joint_elasticity import STIFFNESS
@@ -158,6 +158,14 @@ def test_a_hit_beyond_a_limit_is_refused_with_the_nearest_one(limit):
     assert 0.05 < np.linalg.norm(plan.result) < 0.44 and plan.wanted.velocity[1] > -0.44
 
 
+def test_two_arms_are_not_held_far_out():
+    task = scene("dual_arm_grab")
+    found = candidates(task, robots_of_task(task), np.array([0.0, 0.0, 0.1]))
+    angles = [[arm.null_space_position for arm in own.task.arms] for own in found]
+    usual = [arm.null_space_position for arm in task.arms]
+    assert 0.5 < np.abs(np.subtract(angles, usual)).max() <= HELD
+
+
 @pytest.mark.parametrize("weak", [0, 1])
 def test_each_of_two_arms_keeps_its_own_limits(weak):
     robots = [robot_with(), robot_with()]
@@ -179,6 +187,9 @@ def test_a_direction_that_friction_passes_on_in_no_way_is_turned_to_the_nearest(
     angle = np.arctan2(plan.wanted.slide[0], -plan.wanted.slide[1])
     assert "friction" in plan.reason and 0.0 < angle <= np.arctan(0.3) + 1e-9
     assert np.linalg.norm(plan.wanted.slide) == pytest.approx(np.hypot(0.02, 0.03), rel=1e-6)
+    place = np.array(task.object.position)
+    goal = ia.plan_hit(task, ia.WantedResult(goal=tuple(place + [0.12, -0.18, 0.0]))).wanted.goal
+    assert np.linalg.norm(goal - place) == pytest.approx(np.hypot(0.12, 0.18), rel=1e-6)
     nearest = passed_on(task, np.array([0.3, -0.4, 0.0]))[0]
     assert np.arctan2(nearest[0], -nearest[1]) == pytest.approx(0.95 * np.arctan(0.3))
 
