@@ -71,6 +71,9 @@ def test_analyze_prints_the_first_events_notes_and_limitations_and_which_contact
     assert lines[13].startswith("  ") and lines[13].endswith("more notes (--json, or the report of --out)")
     # Everything about one impact fits a terminal.
     assert len(lines) <= 25
+    # One that would only be counted is shown.
+    text = analyze.format_analysis(replace(analysis, arms=(replace(arm, other_events=events[:5]),)), None)
+    assert "evidence 4\n" in text and "more events" not in text
 
 
 def test_annotated_copies_have_names_of_their_own():

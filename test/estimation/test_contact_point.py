@@ -1,8 +1,11 @@
 """Contact points from jumps made by hand: recovered where they can be, reported as unknown where not."""
 
+import json
+
 import numpy as np
 import pytest
 
+from impact_aware.cli.main import main
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import ContactPointProblem, JointJump
@@ -96,6 +99,17 @@ def test_the_check_says_when_another_point_explains_the_jump_far_better(robot, o
         assert "another point explains the jump far better" in check.note and "tool" in check.note
         assert check.distance > 0.05 and check.unexplained > 5.0 * check.fit.unexplained
     assert check_contact(robot, hit.q, None, predict(robot, hit.q, before, contact)) is None
+
+
+def test_both_velocities_of_a_table_err(robot, tmp_path, capsys):
+    hit, error = jumped(robot, DIRECTIONS[0]), np.full(robot.n, 0.05)
+    before, after = -hit.jump, np.zeros(robot.n)
+    np.savez(tmp_path / "hit.npz", q=[hit.q], before=[before], after=[after], error=[error])
+    words = ("contact-point", str(tmp_path / "hit.npz"), "--contact-frame", "panda_hand", "--json")
+    assert main(["identify", *words]) == 0
+    found = json.loads(capsys.readouterr().out)["fits"][0]["impulse_errors"]
+    whole = JointJump(hit.q, hit.jump, np.sqrt(2.0) * error)
+    np.testing.assert_allclose(found, ContactPointProblem(robot, [whole], "panda_hand").fit().impulse_errors, rtol=1e-6)
 
 
 def test_refusals(robot):
