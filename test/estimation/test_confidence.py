@@ -16,3 +16,11 @@ def test_intervals_of_a_mean_are_those_of_its_standard_error():
     spread = 1.1416 * np.std(FIGURES, ddof=1) / np.sqrt(5.0)
     assert fit.values[0] == pytest.approx(0.0, abs=1e-6)
     assert 0.5 * (fit.upper[0] - fit.lower[0]) == pytest.approx(spread, rel=0.03)
+
+
+def test_figures_of_a_series_that_repeat_each_other_count_once():
+    """200 figures, each five times: intervals are those of 200, not of 1000."""
+    figures = np.random.default_rng(3).standard_normal(200)
+    one, series = np.ones(1), np.repeat(figures, 5)[None]
+    fit = fit_with_intervals(Problem(lambda mean: series - mean, 0.3 * one, -10.0 * one, 10.0 * one, one, series=True))
+    assert fit.upper[0] - fit.lower[0] == pytest.approx(2.0 * 1.972 * np.std(figures) / np.sqrt(199.0), rel=0.1)

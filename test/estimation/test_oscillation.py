@@ -36,16 +36,25 @@ def test_a_damped_oscillator_is_recovered(frequency, decay, phase, velocity):
     assert fit.settled
 
 
-def test_two_modes_are_told_apart_where_one_is_not_enough():
-    modes = [(2 * np.pi * 12, 12.0), (2 * np.pi * 30, 20.0)]
+@pytest.mark.parametrize("order", [1, -1])
+def test_two_modes_are_told_apart_where_one_is_not_enough(order):
+    """The first of the list is the louder one."""
+    modes = [(2 * np.pi * 12, 12.0), (2 * np.pi * 30, 20.0)][::order]
     weights = 1e-3 * np.array([[1.0, 0.5, -0.6, 0.2], [0.3, -0.8, 0.5, 0.4]])
     positions = motion([0.2, -0.1], [0.0, 0.5], modes, weights)
     two = OscillationEstimator(modes=2, window=0.2).fit(TIMES, positions)
     one = OscillationEstimator(modes=1, window=0.2).fit(TIMES, positions)
     np.testing.assert_allclose(two.velocity, [0.2, -0.1], atol=1e-4)
     np.testing.assert_allclose(two.frequencies / (2 * np.pi), [12, 30], rtol=1e-3)
+    np.testing.assert_allclose(two.decay_rates, [12, 20], rtol=1e-2)
     assert np.max(np.abs(one.velocity - [0.2, -0.1])) > 10 * np.max(np.abs(two.velocity - [0.2, -0.1]))
     assert np.all(two.residual_rms < one.residual_rms)
+
+
+def test_one_direction_beyond_what_is_searched_leaves_the_fit_unsettled():
+    slow, quick = (motion([0.1], [0.0], [(2 * np.pi * 15, decay)], [[2e-3, 1e-3]]) for decay in (20.0, 400.0))
+    estimator = OscillationEstimator(modes=1, window=0.15, shared=False)
+    assert estimator.fit(TIMES, slow).settled and not estimator.fit(TIMES, np.hstack([slow, quick])).settled
 
 
 def test_sharing_the_frequency_helps_a_direction_that_hardly_oscillates():
