@@ -148,6 +148,11 @@ def test_each_of_two_arms_on_turned_bases_is_checked_by_its_own_limits(second):
         assert impact.normal_speed == pytest.approx(speed, abs=0.02)
         place = bases[index].act(ROBOT.placement(impact.posture).translation)
         np.testing.assert_allclose(place, field.arms[index].impact_position, atol=1e-4)
+    # Where no joint is held the posture that is given decides.
+    free = dataclasses.replace(field, arms=tuple(dataclasses.replace(own, null_space_joint=-1) for own in field.arms))
+    own = expected_impact(free, ROBOT, second, base=bases[second], posture=postures[second]).posture
+    found = check_field(free, robots, bases=bases, postures=postures)[second].posture
+    np.testing.assert_allclose(found, own, atol=1e-9)
     for share, refused in ((0.99, True), (1.01, False)):
         limits = [SafetyLimits.of(ROBOT, impact_energy=100.0), SafetyLimits.of(ROBOT, impact_energy=100.0)]
         limits[second] = SafetyLimits.of(ROBOT, impact_energy=share * impacts[second].energy)

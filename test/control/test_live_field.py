@@ -316,6 +316,8 @@ def test_a_place_that_can_not_be_reached_is_refused_and_nothing_changes(single):
     before = single.field
     with pytest.raises(InvalidInputError):
         single.move_object(at([3.0, 0.0, 0.1]))
+    with pytest.raises(InvalidInputError, match="reach"):  # nor where it will be
+        single.move_object(at([0.6, 0.0, 0.1]), np.array([0.25, 0.0, 0.0]))
     assert single.field is before and single.task is SINGLE
 
 
