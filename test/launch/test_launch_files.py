@@ -412,9 +412,13 @@ def test_a_profile_that_takes_gravity_otherwise_than_its_driver_is_refused(tmp_p
     text = shipped.read_text().replace("command_includes_gravity: false", "command_includes_gravity: true")
     own = tmp_path / "mine.yaml"
     own.write_text(text.replace("urdf: fr3.urdf", f"urdf: {shipped.parent / 'fr3.urdf'}"))
-    words = {"hardware": hardware, "robot": str(own), "control": "true"}
-    with pytest.raises(InvalidInputError, match="command_includes_gravity: got true, expected false, as the driver of"):
-        evaluate(SINGLE, words)
+    words, task = {"hardware": hardware, "robot": str(own), "control": "true"}, tmp_path / "two.yaml"
+    text = (ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text()
+    task.write_text(text.replace("name: right\n    robot: panda", f"name: right\n    robot: {own}"))
+    of_two = {"hardware": hardware, "task": str(task), "control": "true"}
+    for name, given in ((SINGLE, words), (DUAL, of_two)):
+        with pytest.raises(InvalidInputError, match="gravity: got true, expected false, as the driver of"):
+            evaluate(name, given)
     # Who only watches, or simulates, commands no driver.
     evaluate(SINGLE, words | {"control": "false"})
     evaluate(SINGLE, words | {"simulation": "true"})

@@ -35,15 +35,13 @@ def recording(make, monkeypatch, tmp_path):
     def made(*topics: str, **parameters) -> BagRecorderNode:
         node = make(BagRecorderNode, **{"bag": str(tmp_path / "bag"), **parameters})
         seen = [(text.split()[0], [text.split()[1]]) for text in topics]
-        kept = {text.split()[0] for text in topics if text.endswith(" latched")}
+        kinds = {"latched": [LATCHED], "mixed": [LATCHED, VOLATILE]}
+        ways = {text.split()[0]: kinds.get(text.split()[-1], [VOLATILE]) for text in topics}
 
         def offers(topic: str) -> list[SimpleNamespace]:
-            lease = Duration(seconds=1.5)
-            profile = QoSProfile(
-                depth=1, durability=LATCHED if topic in kept else VOLATILE, liveliness_lease_duration=lease
-            )
+            how = {"depth": 1, "liveliness_lease_duration": Duration(seconds=1.5)}
             named = {"node_name": "source", "node_namespace": "/", "topic_type": dict(seen)[topic][0]}
-            return [SimpleNamespace(qos_profile=profile, **named)]
+            return [SimpleNamespace(qos_profile=QoSProfile(durability=way, **how), **named) for way in ways[topic]]
 
         monkeypatch.setattr(node, "get_topic_names_and_types", lambda: seen)
         monkeypatch.setattr(node, "get_publishers_info_by_topic", offers)
@@ -95,15 +93,16 @@ def test_a_recorder_that_is_killed_leaves_what_came_until_a_second_before(record
 
 def test_a_topic_is_listened_to_once_and_as_it_is_offered_and_a_player_can_offer_it_so_again(recording, tmp_path):
     kind = "std_msgs/msg/String"
-    node = recording(f"/words {kind}", f"/kept {kind} latched", f"/step_done {kind}")
+    node = recording(f"/words {kind}", f"/kept {kind} latched", f"/both {kind} mixed", f"/step_done {kind}")
     found = [(own.topic_name, own.qos_profile.durability) for own in node.subscriptions if own.topic_name != READINESS]
-    assert found == [("/words", VOLATILE), ("/kept", LATCHED)]
+    assert found == [("/words", VOLATILE), ("/kept", LATCHED), ("/both", VOLATILE)]
     node.close()
     with AnyReader([tmp_path / "bag"]) as bag:
         offered = {own.topic: own.ext.offered_qos_profiles for own in bag.connections}
-    assert {topic: (own.depth, own.durability.name, own.reliability.name) for topic, (own,) in offered.items()} == {
+    assert {topic: (own.depth, own.durability.name, own.reliability.name) for topic, (own, *_) in offered.items()} == {
         "/words": (1, "VOLATILE", "RELIABLE"),
         "/kept": (1, "TRANSIENT_LOCAL", "RELIABLE"),
+        "/both": (1, "TRANSIENT_LOCAL", "RELIABLE"),
     }
     assert offered["/kept"][0].liveliness_lease_duration == (1, 500_000_000)
 
