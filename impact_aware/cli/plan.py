@@ -44,6 +44,11 @@ class PlanOptions(Options):
 OPTIONS = (PlanOptions, WantedResult, HitUncertainty)
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Leave a tolerance that is not given to the scene."""
+    parser.set_defaults(tolerance=None)
+
+
 def run(args: argparse.Namespace) -> int:
     """Plan, write the results and print them; 1 where the result as it is wanted is infeasible."""
     task = load_task(args.task, read_yaml_mapping("--set", "", args.set) if args.set else None)
@@ -68,10 +73,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _wanted(args: argparse.Namespace, task: Task) -> WantedResult:
     """The result of the command line, else that of the scene; a tolerance of the command line holds for both."""
-    if task.result is None or any((args.velocity, args.slide, args.goal)):
-        return WantedResult(**chosen(args, WantedResult))
-    default = WantedResult.__dataclass_fields__["tolerance"].default
-    return task.result if args.tolerance == default else replace(task.result, tolerance=args.tolerance)
+    given = {name: value for name, value in chosen(args, WantedResult).items() if value is not None}
+    if task.result is None or given.keys() - {"tolerance"}:
+        return WantedResult(**given)
+    return replace(task.result, **given)
 
 
 def summary_of(plan: HitPlan) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class UnexplainedJump:
         time_std: Its standard error, s.
         jump: (n,) Of the links' velocities, rad/s.
         jump_std: (n,) Its standard error, rad/s.
-        gain: Logarithm of how much likelier it makes the samples than no jump or a step of the acceleration.
+        gain: Log-odds of the jump against none or a step of the acceleration, over the misfit of the samples.
     """
 
     time: float

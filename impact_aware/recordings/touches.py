@@ -24,7 +24,7 @@ GIVES_WAY = 0.3
 """Longest time for which a touched arm may move faster, s."""
 
 SHORTEST = 0.12
-"""Shortest touch, s: joints that swing exceed the threshold for 0.09 s at most, hands push for 0.25 s."""
+"""Shortest touch, s: joints that swing rarely exceed the threshold for longer, hands push for 0.25 s and more."""
 
 BEGINS = 0.5
 """Share of the threshold at which a touch begins and ends."""

@@ -49,7 +49,7 @@ def test_within_one_machine_the_settings_are_a_file(spelling):
         "FASTRTPS_DEFAULT_PROFILES_FILE": FILE,
         "FASTDDS_DEFAULT_PROFILES_FILE": FILE,
     }
-    # As many participants of a domain are asked as by rmw_fastrtps itself.
+    # The range of participants is that of rmw_fastrtps itself.
     assert "<maxInitialPeersRange>32<" in Path(FILE).read_text(encoding="utf-8")
     chosen = dict(environment)
     choose_transport(environment)

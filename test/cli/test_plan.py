@@ -32,10 +32,11 @@ def test_a_plan_is_a_task_file_a_picture_and_its_numbers(command, tmp_path):
 def test_the_scene_of_the_page_needs_no_goal_speed_start_or_posture(command, refused, tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "planning.md").read_text()
     scene = tmp_path / "scene.yaml"
-    scene.write_text(page.split("```yaml\n")[1].split("```")[0])
-    status, printed, _ = command("plan", scene, "--tolerance", 0.2, "--json", "--out", tmp_path / "plan")
+    stated = page.split("```yaml\n")[1].split("```")[0]
+    scene.write_text(stated.replace("-0.05]}", "-0.05], tolerance: 0.2}"))
+    status, printed, _ = command("plan", scene, "--tolerance", 0.1, "--json", "--out", tmp_path / "plan")
     wanted = json.loads(printed)["wanted"]
-    assert status == 0 and wanted["slide"] == [0.02, -0.05] and wanted["tolerance"] == 0.2
+    assert status == 0 and wanted["slide"] == [0.02, -0.05] and wanted["tolerance"] == 0.1
     status, printed, _ = command("plan", scene, "--velocity", 0, -0.2, 0, "--json", "--out", tmp_path / "other")
     assert status == 0 and json.loads(printed)["wanted"]["velocity"] == [0.0, -0.2, 0.0]
     # Its own start is none that the arm reaches: the plan's is.

@@ -38,7 +38,7 @@ def test_a_step_is_found_at_its_time_with_joint_and_size() -> None:
     assert step.size == pytest.approx(-4.5, abs=0.15)
     assert track.step_near(STEP + 0.003, STEP + 0.02) is None
     assert track.step_near(STEP - 0.02, STEP - 0.003) is None
-    # Commands that end before a time tell no step there.
+    # After the last command the track shows no torques.
     assert track.tells_torques(STEP) and not track.tells_torques(float(TIMES[-1]) + 0.01)
 
 
