@@ -20,7 +20,7 @@ SPIKE, ALONE = 12.0, 0.25
 they may be from each other."""
 
 _STRETCH = 12
-_STEPS = 50
+_STEPS, _FEW = 50, 500
 _SAME = 1e-7
 _MOVING = 0.1
 
@@ -110,7 +110,7 @@ def quantum_of(positions: Array) -> Array:
     """Largest step (n,) of which every change of a joint is a multiple, rad: the encoder's; 0 where there is none."""
     quanta = np.zeros(positions.shape[1])
     for joint, column in enumerate(positions.T):
-        apart = np.diff(np.unique(column))
+        apart = np.diff(np.unique(column[:: max(1, len(column) // _FEW)]))
         # Rounding of the numbers themselves is no step of an encoder.
         apart = np.unique(np.round(apart[apart > _SAME], 9))[:_STEPS]
         step = 0.0
