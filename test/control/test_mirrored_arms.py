@@ -84,6 +84,7 @@ def test_mirrored_setups_give_mirrored_torques(setup, mode):
     if mode is not Mode.ANTE:
         controller.notify_impact(now, now, [0.0, 0.0, 0.1])
         now += 0.05 if mode is Mode.INTERIM else 0.15
+    apart = []
     for _ in range(20):
         q = start + generator.uniform(-0.05, 0.05, 7)
         dq = generator.uniform(-0.3, 0.3, 7)
@@ -95,3 +96,7 @@ def test_mirrored_setups_give_mirrored_torques(setup, mode):
             [MIRROR @ command.target_acceleration[0, :3], -MIRROR @ command.target_acceleration[0, 3:]]
         )
         np.testing.assert_allclose(command.target_acceleration[1], mirrored, atol=1e-8, err_msg=f"seed {SEED}")
+        apart.append(command.object_position - controller.arms[0].position)
+    if mode is not Mode.ANTE:
+        # The object moves with both tools: along x and z as far as each.
+        np.testing.assert_allclose(np.ptp(apart, axis=0)[[0, 2]], 0.0, atol=1e-9)
