@@ -88,3 +88,6 @@ def test_names_are_unique_and_every_number_is_finite(robot, impact):
         assert np.isfinite(values).all() and np.linalg.norm(marker.orientation) == pytest.approx(1.0)
         if marker.kind in (Kind.CUBE, Kind.SPHERE, Kind.ARROW):
             assert (marker.scale > 0.0).all()
+    # Impacts are drawn anew with the shape of another field's object.
+    scene.add_field(make_field(load_task("hit_and_push"), [robot]), 1.0)
+    assert scene.take_changes().keys() == {"field", "at_impact"}

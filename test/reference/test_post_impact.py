@@ -47,6 +47,8 @@ def test_what_is_across_the_way_to_the_goal_leaves_the_reference_at_its_own_radi
         expected = across + way * (way @ other.velocity(place))
         np.testing.assert_allclose(own.velocity(place), expected, atol=1e-15)
     np.testing.assert_array_equal(own.velocity(np.zeros(3)), AFTER)
+    np.testing.assert_array_equal(other.velocity(np.array([0.0, -0.1, 0.0])), AFTER)
+    assert (other.velocity(np.array([0.0, -0.101, 0.0])) != AFTER).any()
 
 
 @given(st.tuples(st.floats(-0.1, 0.1), st.floats(-0.4, -0.1), st.floats(-0.05, 0.05)))

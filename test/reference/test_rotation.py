@@ -60,7 +60,7 @@ def test_nothing_is_kept_of_what_was_converted(order):
     assert sizes[1] - sizes[0] < 1_000_000
 
 
-@pytest.mark.parametrize("quaternion", [[0, 0, 0, 0], [0, 0, 0, 2], [0, 0, 1], [np.nan, 0, 0, 1]])
+@pytest.mark.parametrize("quaternion", [[0, 0, 0, 0], [0, 0, 0.6012, 0.8016], [0, 0, 1], [np.nan, 0, 0, 1]])
 def test_refuses_what_is_no_unit_quaternion(quaternion):
     with pytest.raises(InvalidInputError, match="quaternion"):
         rotation_from_quaternion(quaternion)

@@ -16,6 +16,8 @@ def test_stops_where_it_is_told_to():
     along = np.array([1.0, 0.0, 0.0])
     line = streamline(lambda p: along, np.zeros(3), duration=1.0, step=0.1, stop=lambda p: p[0] > 0.45)
     assert line[-1, 0] == pytest.approx(0.5)
+    # A duration that is no whole number of steps is over with the step in which it ends.
+    assert len(streamline(lambda p: along, np.zeros(3), duration=0.95, step=0.1)) == 11
 
 
 @pytest.mark.parametrize("values", [{"duration": 0.0}, {"step": -1.0}])
