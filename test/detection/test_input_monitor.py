@@ -59,23 +59,17 @@ def test_a_rate_below_the_lowest_is_too_slow(lowest):
     assert "repeated" in judge(np.arange(400) / 300.0, moving(np.arange(400) // 2 / 150.0)).reason
 
 
-@pytest.mark.parametrize(("every", "words"), [(19, "5 % of the samples have positions"), (21, None)])
-def test_broken_samples_count_from_one_in_twenty_on(every, words):
-    times = np.arange(every * 20) * 1e-3
-    positions = moving(times)
-    positions[every - 1 :: every, 0] = np.inf
-    quality = judge(times, positions, InputMonitor(2, samples=len(times)))
-    assert quality.broken_share == pytest.approx(1.0 / every)
-    assert quality.reason is None if words is None else words in quality.reason
-
-
-@pytest.mark.parametrize(("every", "words"), [(19, "5 % of the samples are missing"), (21, None)])
-def test_missing_samples_count_from_one_in_twenty_on(every, words):
+@pytest.mark.parametrize(("every", "counts"), [(19, True), (21, False)])
+def test_broken_and_missing_samples_count_from_one_in_twenty_on(every, counts):
     number = np.arange(every * 20 + 1)
+    positions = moving(1e-3 * number[:-1])
+    positions[every - 1 :: every, 0] = np.inf
+    broken = judge(1e-3 * number[:-1], positions, InputMonitor(2, samples=len(positions)))
     times = number[number % every != 5] * 1e-3
-    quality = judge(times, moving(times), InputMonitor(2, samples=len(times)))
-    assert quality.missing_share == pytest.approx(1.0 / every)
-    assert quality.reason is None if words is None else words in quality.reason
+    missing = judge(times, moving(times), InputMonitor(2, samples=len(times)))
+    assert (broken.broken_share, missing.missing_share) == pytest.approx((1.0 / every, 1.0 / every))
+    for quality, words in ((broken, "have positions"), (missing, "are missing")):
+        assert quality.reason is None if not counts else f"5 % of the samples {words}" in quality.reason
 
 
 def test_samples_that_are_missing_are_no_scatter():

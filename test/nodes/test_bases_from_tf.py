@@ -6,13 +6,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import yaml
-from geometry_msgs.msg import TransformStamped
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
-from node_harness import call, send, status, tick
+from node_harness import call, send, status, tick, transforms
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.task import task_from_message
 from impact_aware.nodes.bases import NOT_KNOWN
@@ -37,21 +35,6 @@ BASES = {name: pin.SE3(turn, PLACES[name]) for name, turn in ROTATIONS.items()}
 COLUMN = pin.SE3(pin.utils.rotate("y", 0.3) @ pin.utils.rotate("z", 1.1), np.array([-0.2, 0.05, 0.9]))
 
 pytestmark = pytest.mark.usefixtures("tf")
-
-
-class Transforms:
-    """What a TFMessage holds."""
-
-    def __init__(self, *links: tuple[str, str, pin.SE3], at: float = 0.0) -> None:
-        self.transforms = [link(*each, at=at) for each in links]
-
-
-def link(parent: str, child: str, pose: pin.SE3, at: float = 0.0) -> TransformStamped:
-    transform = TransformStamped(child_frame_id=child)
-    transform.header.frame_id, transform.header.stamp = parent, stamp(at)
-    write_vector(transform.transform.translation, pose.translation)
-    write_quaternion(transform.transform.rotation, pin.Quaternion(pose.rotation).coeffs())
-    return transform
 
 
 def tree(**shifts) -> list[tuple[str, str, pin.SE3]]:
@@ -88,7 +71,7 @@ def told_file(task_file):
 
 def tell(node, *links, static: bool = True, at: float = 0.0) -> None:
     """As if it came on /tf or /tf_static, and the node looked."""
-    send(node, "/tf_static" if static else "/tf", Transforms(*links, at=at))
+    send(node, "/tf_static" if static else "/tf", transforms(*links, at=at))
     tick(node, 0.1)
 
 

@@ -1,6 +1,7 @@
 """`kuka_fri_relay` between controller and driver, and how the watchdog stops an arm behind it."""
 
 import dataclasses
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,6 @@ import pytest
 from lbr_fri_idl.msg import LBRTorqueCommand
 from node_harness import joint_state, send, status
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
@@ -44,24 +44,18 @@ OPTIONS = {
 }
 
 
-def settings_of(monkeypatch, module, **values):
-    made = dataclasses.replace(module.Settings(), **values)
-    monkeypatch.setattr(module, "load_settings", lambda node, kind: made)
-
-
 class Way:
     """A relay whose messages are kept, and whose clock a test sets."""
 
-    def __init__(self, monkeypatch, **settings) -> None:
+    def __init__(self, harness, monkeypatch, **settings) -> None:
         self.now, self.time = 100.0, 1.0
-        settings_of(monkeypatch, kuka_fri_relay, **settings)
         monkeypatch.setattr(kuka_fri_relay, "time", SimpleNamespace(monotonic=lambda: self.now))
-        self.node = KukaFriRelayNode()
-        self.sent: list[tuple[np.ndarray, np.ndarray]] = []
-        self.node._publisher = SimpleNamespace(publish=self._keep, topic_name="/command/torque")
+        made = harness(KukaFriRelayNode, **settings)
+        self.node, self._published = made.node, made.sent("command/torque")
 
-    def _keep(self, message: LBRTorqueCommand) -> None:
-        self.sent.append((np.array(message.joint_position), np.array(message.torque)))
+    @property
+    def sent(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(np.array(message.joint_position), np.array(message.torque)) for message in self._published]
 
     def state(self, q=Q, dq=DQ, wait=0.002) -> None:
         self.now += wait
@@ -72,14 +66,17 @@ class Way:
         send(self.node, "joint_states", joint_state(self.time, names, np.asarray(q)[order], np.asarray(dq)[order]))
 
     def effort(self, values=EFFORT) -> None:
-        self.node._on_command(serialize_message(Float64MultiArray(data=[float(value) for value in values])))
+        send(self.node, "~/commands", Float64MultiArray(data=[float(value) for value in values]))
 
 
 @pytest.fixture
-def way(ros_context, monkeypatch):
-    made = Way(monkeypatch)
-    yield made
-    made.node.destroy_node()
+def make_way(harness, monkeypatch):
+    return partial(Way, harness, monkeypatch)
+
+
+@pytest.fixture
+def way(make_way):
+    return make_way()
 
 
 def test_before_the_first_torque_each_state_is_answered_with_its_position_and_without_torque(way):
@@ -104,8 +101,8 @@ def test_a_torque_is_passed_on_at_once_with_the_newest_position_and_once(way):
     assert status(way.node)[1] == "passing torques on"
 
 
-def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(ros_context, monkeypatch):
-    way = Way(monkeypatch, base_from_task=True)
+def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(make_way):
+    way = make_way(base_from_task=True)
     way.state(Q, np.zeros(7))
     way.effort()
     assert len(way.sent) == 1 and not way.sent[0][1].any()
@@ -139,12 +136,11 @@ def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(
     send(way.node, "task", message)
     assert way.node.relay is not leading
     np.testing.assert_array_equal(way.node.relay.filter.previous, held)
-    way.node.destroy_node()
 
 
 @pytest.mark.parametrize("lockstep", [False, True])
-def test_in_lockstep_each_state_is_reported_and_else_none(ros_context, monkeypatch, lockstep):
-    way = Way(monkeypatch, lockstep=lockstep)
+def test_in_lockstep_each_state_is_reported_and_else_none(make_way, lockstep):
+    way = make_way(lockstep=lockstep)
     assert any(own.topic_name == "/step_done" for own in way.node.publishers) is lockstep
     reported = []
     way.node._lockstep.report = lambda stamp: reported.append(stamp.nanosec)
@@ -152,7 +148,6 @@ def test_in_lockstep_each_state_is_reported_and_else_none(ros_context, monkeypat
     way.effort()
     way.state()
     assert reported == [2_000_000, 4_000_000]
-    way.node.destroy_node()
 
 
 def test_when_torques_end_the_states_are_answered_and_the_arm_is_damped(way):
@@ -191,7 +186,7 @@ def test_no_torque_goes_on_with_a_position_of_long_ago(way):
 
 def test_bytes_that_are_no_command_are_left_out(way):
     way.state()
-    way.node._on_command(b"\x00\x01\x02")
+    send(way.node, "~/commands", b"\x00\x01\x02")
     way.effort(EFFORT[:5])
     assert status(way.node)[1] == "holding the arm: a command that is none: 5 torques for 7 joints"
 
@@ -219,7 +214,7 @@ def test_it_ends_when_the_arm_rests_and_leaves_the_driver_without_torque(way):
 @pytest.mark.parametrize(
     ("robot", "words"), [("none.yaml", "existing file"), ("grown.yaml", "command_includes_gravity")]
 )
-def test_an_arm_that_the_driver_can_not_be_is_refused_in_one_line(ros_context, monkeypatch, tmp_path, robot, words):
+def test_an_arm_that_the_driver_can_not_be_is_refused_in_one_line(make, tmp_path, robot, words):
     path = tmp_path / robot
     if robot == "grown.yaml":
         from impact_aware.resources import find_resource
@@ -227,23 +222,22 @@ def test_an_arm_that_the_driver_can_not_be_is_refused_in_one_line(ros_context, m
         text = find_resource("config", "robots", "fr3.yaml").read_text()
         path.write_text(text.replace("command_includes_gravity: false", "command_includes_gravity: true"))
         (tmp_path / "fr3.urdf").write_text(find_resource("config", "robots", "fr3.urdf").read_text())
-    settings_of(monkeypatch, kuka_fri_relay, robot=str(path))
     with pytest.raises(InvalidInputError, match=words) as refusal:
-        KukaFriRelayNode()
+        make(KukaFriRelayNode, robot=str(path))
     assert "\n" not in str(refusal.value)
 
 
 class Cell:
     """The watchdog behind a relay, and the emulated driver whose component it takes off."""
 
-    def __init__(self, monkeypatch, **settings) -> None:
-        own = {"joints": list(PANDA.joint_names), "controller_manager": "controller_manager"}
-        settings_of(monkeypatch, lbr_torque_command_controller, **own)
+    def __init__(self, make, monkeypatch, **settings) -> None:
+        joints = list(PANDA.joint_names)
+        own = lbr_torque_command_controller.Settings(joints=joints, controller_manager="controller_manager")
+        monkeypatch.setattr(lbr_torque_command_controller, "load_settings", lambda node, kind: own)
         self.driver = LbrTorqueCommandControllerNode()
-        own = {"command_interface": "lbr_torque", "controllers": [KUKA.controller], **settings}
-        own = {"hardware_components": [KUKA.component], "command_timeout": 60.0, "repeat_timeout": 0.0} | own
-        settings_of(monkeypatch, command_watchdog, **own)
-        self.watchdog = CommandWatchdogNode()
+        usual = {"hardware_components": [KUKA.component], "command_timeout": 60.0, "repeat_timeout": 0.0}
+        usual |= {"command_interface": "lbr_torque", "controllers": [KUKA.controller]}
+        self.watchdog = make(CommandWatchdogNode, **usual | settings)
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.driver)
         self.executor.add_node(self.watchdog)
@@ -257,24 +251,22 @@ class Cell:
 
     def overlay(self, torque, position=Q) -> None:
         message = LBRTorqueCommand(joint_position=np.asarray(position), torque=np.asarray(torque))
-        watch = self.watchdog.watches[0]
-        self.watchdog._on_command(watch, self.watchdog._reader(PANDA.limits.effort)[1], serialize_message(message))
+        send(self.watchdog, "command/torque", message)
 
     def close(self) -> None:
         self.executor.shutdown()
-        self.watchdog.destroy_node()
         self.driver.destroy_node()
 
 
 @pytest.fixture
-def make_cell(ros_context, monkeypatch):
+def make_cell(make, monkeypatch):
     made = []
 
-    def make(**settings):
-        made.append(Cell(monkeypatch, **settings))
+    def make_one(**settings):
+        made.append(Cell(make, monkeypatch, **settings))
         return made[-1]
 
-    yield make
+    yield make_one
     for cell in made:
         cell.close()
 

@@ -7,8 +7,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import rclpy
-from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TransformStamped
-from node_harness import refused, send, tick
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
+from node_harness import refused, send, tick, transforms
 from patience import until
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -44,19 +44,8 @@ def seen(place: np.ndarray, at: float = 5.0, frame: str = "camera", kind=PoseSta
     return message
 
 
-class Transforms:
-    """What a TFMessage holds."""
-
-    def __init__(self, at: float, pose: pin.SE3 = CAMERA, parent: str = "panda_link0", child: str = "camera") -> None:
-        transform = TransformStamped(child_frame_id=child)
-        transform.header.frame_id, transform.header.stamp = parent, stamp(at)
-        write_vector(transform.transform.translation, pose.translation)
-        write_quaternion(transform.transform.rotation, pin.Quaternion(pose.rotation).coeffs())
-        self.transforms = [transform]
-
-
-def calibrate(node, *, static: bool = True, at: float = 0.0, **more) -> None:
-    node.object_poses.frames.take(Transforms(at, **more), static=static)
+def calibrate(node, *, static=True, at=0.0, pose=CAMERA, parent="panda_link0", child="camera") -> None:
+    node.object_poses.frames.take(transforms((parent, child, pose), at=at), static=static)
 
 
 def place_of(node) -> np.ndarray:
@@ -151,7 +140,7 @@ def test_hostile_transforms_are_counted_and_change_nothing(make):
     calibrate(node)
     calibrate(node, pose=pin.SE3(np.eye(3), np.array([math.nan, 0.0, 0.0])))
     calibrate(node, child="panda_link0")
-    message = Transforms(0.0)
+    message = transforms(("panda_link0", "camera", CAMERA))
     message.transforms[0].transform.rotation.w = 7.0
     node.object_poses.frames.take(message, static=True)
     send(node, "object_pose", seen(PLACE))

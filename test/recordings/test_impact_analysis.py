@@ -459,26 +459,20 @@ def test_stamps_of_zero_and_backwards_are_noted(
     np.testing.assert_allclose(times, [*(time - 3600.0 for time in later), *later], atol=2e-3)
 
 
-def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(
+def test_a_damaged_recording_is_read_as_far_as_it_goes_and_says_so(
     robot: RobotModel, recorded: Recorded, tmp_path: Path
 ) -> None:
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
-    content = next(bag.glob("*.mcap")).read_bytes()
-    cut = tmp_path / "cut.mcap"
-    cut.write_bytes(content[: int(0.8 * len(content))])
-    analysis = analyze([cut], options())
+    content, file = next(bag.glob("*.mcap")).read_bytes(), tmp_path / "cut.mcap"
+    file.write_bytes(content[: int(0.8 * len(content))])
+    analysis = analyze([file], options())
     assert 0 < analysis.messages < len(recorded.times)
     assert any("cut.mcap ends" in note for note in analysis.notes)
     known = [truth for truth in recorded.impacts if truth.time < analysis.arms[0].last_time - 0.01]
     check_impacts(analysis.impacts, known)
-
-
-def test_damage_in_the_middle_is_noted(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
-    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
-    content = next(bag.glob("*.mcap")).read_bytes()
-    damaged = tmp_path / "damaged.mcap"
-    damaged.write_bytes(content[:100_000] + bytes(200) + content[100_200:])
-    analysis = analyze([damaged], options())
+    # In the middle.
+    file.write_bytes(content[:100_000] + bytes(200) + content[100_200:])
+    analysis = analyze([file], options())
     assert 0 < analysis.messages < len(recorded.times)
     assert any("damaged records in the chunk" in note for note in analysis.notes)
     missing = len(recorded.times) - analysis.messages

@@ -194,17 +194,17 @@ def test_one_wrong_sample_is_no_event_whatever_let_it_through(fault: str, rate: 
     assert max(candidate.gain for candidate in tested) < 3.0 and max(candidate.step_gain for candidate in tested) < 3.0
 
 
-@pytest.mark.parametrize("beside", [-3, 2])
-def test_a_wrong_sample_beside_a_jump_does_not_hide_it(beside: int) -> None:
-    times = instants(1000.0)
-    positions = hit(times)
-    positions[np.searchsorted(times, HIT) + beside] += 8e-4 * BEFORE
-    ((time, std),) = jumps(times, positions, 1000.0)
-    assert abs(time - HIT) < 3.0 * std
-
-
-@pytest.mark.parametrize(("rate", "share", "beside", "size"), [(500.0, 0.25, 1, 4e-4), (1000.0, 0.4, 1, 2e-4)])
-def test_a_wrong_sample_that_is_nearly_as_likely_as_a_jump_does_not_hide_it(rate, share, beside, size) -> None:
+@pytest.mark.parametrize(
+    ("rate", "share", "beside", "size"),
+    [
+        (1000.0, 1.0, -3, 8e-4),
+        (1000.0, 1.0, 2, 8e-4),
+        # Nearly as likely as the jump.
+        (500.0, 0.25, 1, 4e-4),
+        (1000.0, 0.4, 1, 2e-4),
+    ],
+)
+def test_a_wrong_sample_beside_a_jump_does_not_hide_it(rate, share, beside, size) -> None:
     times = instants(rate)
     positions = rounded(hit(times) - (1.0 - share) * JUMP * np.maximum(times - HIT, 0.0)[:, None])
     positions[np.searchsorted(times, HIT) + beside] += size * BEFORE

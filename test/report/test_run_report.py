@@ -36,6 +36,9 @@ def test_the_first_valid_prediction_of_both_arms_counts(pair):
     assert right["prediction_error_relative"] == pytest.approx(1.0 / 5.0)
     assert right["prediction_error_alone"] == pytest.approx(0.1)
     assert right["velocity_after_predicted"] == [1.0, 1.0, 3.0]
+    # Of the arm that hits last, 15 ms after the first.
+    assert pair.grasp["lead_s"] == pytest.approx(0.015)
+    assert pair.grasp["object_speed_plant"] == pytest.approx(np.linalg.norm([0.03, 0.28, 0.08]))
 
 
 def test_the_slip_leaves_out_the_normal_and_what_happens_before_and_after():
@@ -98,6 +101,9 @@ def test_the_summary_is_written_as_it_is(single, tmp_path):
     report = RunReport(tmp_path, single.arms, single.grasp, single.summary)
     report.write_summary()
     assert json.loads((tmp_path / "summary.json").read_text()) == single.summary
+    # From the event's first publication on; of 1010 states 10 were missed.
+    assert single.summary["impact"]["prediction_delay_ms"] == pytest.approx(10.0)
+    assert single.summary["states_lost"] == pytest.approx(10.0 / 1010.0)
 
 
 @pytest.mark.parametrize(("late", "found"), [(0.0, True), (0.0499, True), (0.0501, False), (-0.0001, False)])

@@ -142,6 +142,8 @@ def recording(arms):
     for index, name in enumerate(arms):
         space = f"/{name}" if len(arms) > 1 else ""
         hit = 2.395 + 0.015 * index
+        if space:
+            bag.add(f"{space}/object_pose")
         bag.add(
             f"{space}/joint_states",
             *(

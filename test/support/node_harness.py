@@ -4,8 +4,10 @@ Callbacks are called as its executor would call them, one after the other, so th
 """
 
 import contextlib
+from types import SimpleNamespace
 from typing import Any
 
+import pinocchio as pin
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TransformStamped
@@ -16,7 +18,7 @@ from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
-from impact_aware.messages.geometry import write_vector
+from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.nodes.ros.diagnostics import DiagnosticsReporter
 from impact_aware.nodes.ros.messages import stamp
 
@@ -36,6 +38,18 @@ def upright(position: Any, frame: str = "", time: float = 0.0) -> PoseStamped:
     message.header.frame_id, message.header.stamp, message.pose.orientation.w = frame, stamp(time), 1.0
     write_vector(message.pose.position, position)
     return message
+
+
+def transforms(*links: tuple[str, str, pin.SE3], at: float = 0.0) -> SimpleNamespace:
+    """What a TFMessage holds: of each parent and child the pose, at a time, s."""
+    found = []
+    for parent, child, pose in links:
+        transform = TransformStamped(child_frame_id=child)
+        transform.header.frame_id, transform.header.stamp = parent, stamp(at)
+        write_vector(transform.transform.translation, pose.translation)
+        write_quaternion(transform.transform.rotation, pin.Quaternion(pose.rotation).coeffs())
+        found.append(transform)
+    return SimpleNamespace(transforms=found)
 
 
 def send(node: Node, topic: str, *messages: Any) -> None:
