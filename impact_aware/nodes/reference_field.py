@@ -308,7 +308,6 @@ class ReferenceFieldNode(Node):
                 own = pin.SE3(task.object.rotation, np.array(task.object.position))
                 task = self._planned(task, own if seen is None else seen.pose)
             self.live.set_task(task)
-            self._infeasible = None
             self.object_poses.shape = task.object.solid
         except ImpactAwareError as error:
             self._refused[REQUEST] += 1

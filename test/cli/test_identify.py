@@ -7,14 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from looked_at import CONTACT_CHECK
 from recorded_bag import bag_of
 from rigid_trials import simulate_rigid_trials
 
+from impact_aware.cli import identify_contact_point
 from impact_aware.cli.main import main
 from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.force_models import NonlinearViscoelastic
 from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.contact.shape import PlacedShape
+from impact_aware.estimation.contact_point import ContactPointProblem, JointJump
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.experiments.models.central_impact import central_impact
@@ -306,7 +309,12 @@ def test_the_material_of_a_palms_pads(command, refused, robot, recorded, tmp_pat
     ((name, ratio),) = found["parameters"].items()
     assert name == "stiffness ratio, set" and ratio["determined"] and ratio["value"] <= ratio["upper"] <= 1.3
     assert "--pad-half-sizes: got nothing, expected the half edges of the palm, m" in refused(*words)
-    assert "--table-friction: got no --object-mass" in refused(*words[:5], *palm, "--table-friction", 0.3)
+    table = (*palm, "--table-friction", 0.3)
+    assert "--table-friction: got no --object-mass" in refused(*words[:5], *table)
+    # One free object among them is enough.
+    masses = np.where(np.arange(len(hits)) == 1, mass, 0.0)
+    np.savetxt(path, np.column_stack([hits, masses]), delimiter=",", header=f"{header},object_mass", comments="")
+    assert command(*words[:5], *table)[0] == 0
     assert "--method: got an unknown option" in refused(*words, *palm, "--method", "coulomb")
 
 
@@ -381,8 +389,22 @@ def test_a_tool_that_was_changed_between_recordings_is_reported(command, robot, 
     found = json.loads(command("identify", "contact-point", *paths[:3], "--json")[1])["fits"][0]
     assert found["determined"] and "odd_file" not in found
     np.testing.assert_allclose(found["offset"], centre, atol=2.0 * found["error_along"])
+    # Both velocities of a table without errors are taken to be off by 2 mrad/s.
+    rows = [row for path in paths[:3] for row in zip(*np.load(path).values(), strict=True)]
+    error = np.full(7, np.hypot(2e-3, 2e-3))
+    jumps = [JointJump(q, after - before, error, normal) for q, before, after, normal in rows]
+    fit = ContactPointProblem(robot, jumps, robot.tool_frame, inertia="M+B_theta", radius=robot.tool_radius).fit()
+    assert found["error_along"] == pytest.approx(fit.error_along, rel=1e-6)
     unknown = command("identify", "contact-point", "--json", paths[0], "--nonsense")[2]
     assert "--nonsense: got an unknown option" in unknown
+
+
+@pytest.mark.parametrize(("chi_square", "said"), [(3.5, "50 % of the jumps stay"), (200.0, "the hits are not of one")])
+def test_a_jump_that_no_point_explains_has_one_reason(chi_square, said):
+    fit = replace(CONTACT_CHECK.fit, unexplained=0.5, chi_square=chi_square)
+    notes = identify_contact_point.as_dict(fit, 0.0, np.array([0.0, 0.0, 1.0]))["notes"]
+    assert sum("of the jumps stay" in note or "not of one" in note for note in notes) == 1
+    assert any(said in note for note in notes)
 
 
 def test_arm_and_frame_are_those_of_the_file_beside_the_recording(capsys, command, table, tmp_path):

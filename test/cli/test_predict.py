@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -146,7 +147,8 @@ def test_any_material_is_the_mean_of_drawn_pads_and_their_spread(command, refuse
     assert "the prediction is the mean of 60 drawn materials of the pads: two deviations hold 95 % of them" in text
     rigid = [command(*options, *PALM, *BOX, *more, "--json")[1] for more in ((), ("--material", "rigid"))]
     assert rigid[0] == rigid[1] and "covariance" not in json.loads(rigid[0])
-    assert "--material: got no --pad-half-sizes" in refused(*options, "--material", "any")
+    for option, value in (("--material", "any"), ("--pad-stiffness-ratio", "2")):
+        assert f"{option}: got no --pad-half-sizes" in refused(*options, option, value)
     known = ["--material", "Hunt-Crossley", "--pad-stiffness-ratio", "1"]
     alike = json.loads(command(*options, *PALM, *BOX, *known, "--json")[1])
     assert not np.any(alike["covariance"]["velocity_after"]) and alike["velocity_after"] != result["velocity_after"]
@@ -299,9 +301,16 @@ def test_a_lying_cylinder_is_an_object_too(command):
     status, out, _ = command("predict", *words, *shape, "--normal", *map(str, normal))
     assert status == 0
     contact = Contact("tool", normal, friction=0.4, radius=robot.tool_radius)
-    lying = PlacedShape(Cylinder(0.05, 0.08), np.zeros(3), pin.rpy.rpyToMatrix(1.2, 0.0, 0.3))
+    turn = pin.rpy.rpyToMatrix(1.2, 0.0, 0.3)
+    lying = PlacedShape(Cylinder(0.05, 0.08), np.zeros(3), turn)
     place = contact_point(robot, q, contact) - lying.plane_point(normal)
     body = PlacedShape(lying.shape, place, lying.rotation).free_object(1.4)
     expected = predict(robot, q, dq, contact, obstacle=body)
     np.testing.assert_allclose(json.loads(out)["object_twist_after"], expected.object_twist_after, atol=1e-12)
     assert np.abs(expected.object_twist_after[3:]).max() > 1e-3
+    # An inertia that is given is about its own axes, too.
+    shape += ["--normal", *map(str, normal), "--object-inertia", "0.01", "0.02", "0.004"]
+    _, out, _ = command("predict", *words, *shape)
+    body = replace(body, inertia=turn @ np.diag([0.01, 0.02, 0.004]) @ turn.T)
+    turned = predict(robot, q, dq, contact, obstacle=body)
+    np.testing.assert_allclose(json.loads(out)["object_twist_after"], turned.object_twist_after, atol=1e-12)

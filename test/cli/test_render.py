@@ -190,9 +190,13 @@ def test_a_rerun_file_without_rerun_names_what_to_install(recording, tmp_path, c
 
 
 def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, command):
-    status, said, _ = command("render", str(recording), "--out", str(tmp_path / "new"), "--time", "1.0")
-    assert status == 0
-    assert (tmp_path / "new" / f"{recording.parent.name}.png").is_file(), said
+    (tmp_path / "run.2").mkdir()
+    other = f"impacts at other times: {IMPACT:.4f} s"
+    for folder, time, others in (("new", "1.0", [other]), ("run.2", str(IMPACT), [])):
+        status, said, _ = command("render", str(recording), "--out", str(tmp_path / folder), "--time", time)
+        assert status == 0
+        assert (tmp_path / folder / f"{recording.parent.name}.png").is_file(), said
+        assert [line for line in said.splitlines() if "other times" in line] == others
 
 
 @pytest.mark.parametrize(

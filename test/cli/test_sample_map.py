@@ -117,6 +117,15 @@ def test_a_place_beyond_the_map_is_said_to_be(command, saved, direct):
     assert "not covered" in command("predict", "--map", saved, "--position", 0.7, 0.1, 0.3)[1]
 
 
+def test_the_square_of_places_is_on_a_face_with_oblique_edges_too():
+    """By hand: the face's right edge is x = 0.1 - (z + 0.0771) / 3, with its middle at 0, on which x = z = 0.0557 m."""
+    corners = [[s * x, y, z] for z, x in ((-0.08, 0.1), (0.1, 0.04)) for s in (-1, 1) for y in (-0.065, 0.065)]
+    hull = IntendedImpact(load_task("hit_and_push", {"object": {"shape": "hull", "vertices": corners}}))
+    assert len(sample_places(hull, 0.0557, 2).states) == 4
+    with pytest.raises(InvalidInputError, match="half-width: got 0.0558, expected 0..0.05571 m"):
+        sample_places(hull, 0.0558, 2)
+
+
 def test_bad_input_is_answered_in_one_line(refused, tmp_path, saved):
     new = tmp_path / "new.npz"
     assert "half-width" in refused("sample-map", new, "--half-width", 0.2)

@@ -119,6 +119,10 @@ def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(contr
     assert controller.connections.refusal().startswith("another /connections/controller commands on this machine")
     twin.release()
     assert controller.connections.refusal() == ""
+    commands = controller.node.create_publisher(Float64MultiArray, COMMANDS[1], 1)
+    named = "/connections/right/effort_controller/commands by /connections/controller"
+    assert controller.commands.rival_names() == [named]
+    controller.node.destroy_publisher(commands)
     other = Node("controller", namespace="elsewhere")
     free = NameClaim(other)
     assert free.held()

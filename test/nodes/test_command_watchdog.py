@@ -171,6 +171,7 @@ def test_it_stays_stopped_when_commands_come_again_until_it_is_reset(cell):
     answer = call(cell.watchdog, "~/reset", Trigger.Request())
     assert answer.success
     assert cell.watchdog.state()[0] == Heartbeat.STATE_WORKING
+    assert status(cell.watchdog)[2]["controllers"] == str(controller_switch.Outcome.ON)
     cell.look(5, send=True)
     cell.look(12)
     cell.spin()
@@ -361,11 +362,15 @@ def test_heartbeats_are_counted_and_tell_starts_apart(cell, make_cell):
     assert other.beats[0].session != cell.beats[0].session
 
 
-def test_it_ends_only_after_the_arms_were_brought_to_rest(cell):
+@pytest.mark.parametrize("stopped", [False, True])
+def test_it_ends_only_after_the_arms_were_brought_to_rest_or_stopped(cell, stopped):
     cell.look(5, send=True)
     cell.watchdog.prepare_stop()
     cell.look(3)
     assert not cell.watchdog.finished
-    send(cell.watchdog, "controller_state", ControllerState(mode=ControllerState.MODE_IDLE))
+    if stopped:
+        cell.command([400.0] * PANDA.n)
+    else:
+        send(cell.watchdog, "controller_state", ControllerState(mode=ControllerState.MODE_IDLE))
     cell.look(1)
     assert cell.watchdog.finished

@@ -97,6 +97,7 @@ GOOD = {"gaps": 0}
     ("change", "name", "words"),
     [
         ({"age": 3.0}, "/joint_states", "synchronise"),
+        ({"age": -3.0}, "/joint_states", "synchronise"),
         ({"stamped": False}, "/joint_states", "stamp its messages"),
         ({"step": 0.0}, "/joint_states", "a second publisher or a repeating bridge"),
         ({"joints": JOINTS[:-1]}, "/joint_states", "panda_joint7 of panda"),

@@ -180,3 +180,5 @@ def test_more_noise_than_was_stated_is_allowed_for_and_less_is_not(make_node, mo
     assert node._noise_samples is None
     # Up to twice what the samples have: a few tens of them show it only roughly.
     assert [5e-5 <= noise <= 2e-4 for noise in made] == ([True] if allowed_for else [])
+    make_node(position_noise=3e-4)
+    assert made[-1] == 3e-4

@@ -5,14 +5,16 @@ import pytest
 from builtin_interfaces.msg import Duration
 from controller_bench import FAILURE, SUCCESS
 from impact_aware_msgs.msg import LocalLaw
-from node_harness import status
+from node_harness import send, status
 from rclpy.serialization import deserialize_message, serialize_message
+from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import Mode
 from impact_aware.control.local_law import LocalLaw as Law
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import law_from_message, law_to_message
 from impact_aware.nodes import sim_robot
+from impact_aware.nodes.arm_inputs import EffortInput
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.sim_robot import SimRobotNode
 from impact_aware.simulation import DriveMode
@@ -154,6 +156,15 @@ def test_in_lockstep_the_plant_waits_for_the_first_law_and_no_other(make_plant):
     assert commands.is_new(9.0)
     commands.forget()
     assert not commands.is_new(1.0)
+
+
+def test_torques_of_an_arm_that_adds_gravity_are_completed_where_it_truly_is(node):
+    own = EffortInput(node, ARMS[1], slice(N, 2 * N), lambda: None, lambda: 3.0)
+    command, q = 0.1 * np.arange(N), np.concatenate(STARTS)
+    send(node, ARMS[1].topic("effort_controller/commands"), Float64MultiArray(data=command.tolist()))
+    shown = JointReading(3.0, q + 0.1, np.zeros(2 * N), np.zeros(2 * N))
+    expected = command + ARMS[1].robot.gravity(STARTS[1])
+    np.testing.assert_allclose(own.torque(q, shown, 3.0), expected, atol=1e-12)
 
 
 # The controller

@@ -40,11 +40,11 @@ class Arm:
     def __init__(self, node, source, clock):
         self.node, self.source, self.clock, self.time, self.padding = node, source, clock, 2.0, 0
 
-    def show(self, position=HOME, velocity=None, *, names=ROBOT.joint_names, stamped=True, elapsed=0.001):
+    def show(self, position=HOME, velocity=None, effort=(), *, names=ROBOT.joint_names, stamped=True, elapsed=0.001):
         self.clock.now += elapsed
         self.time += elapsed
         velocity = np.zeros(len(position)) if velocity is None else velocity
-        message = joint_state(self.time if stamped else 0.0, names, position, velocity)
+        message = joint_state(self.time if stamped else 0.0, names, position, velocity, effort)
         self.source().subscription.callback(self._with_other_padding(serialize_message(message)))
 
     def _with_other_padding(self, serialized):
@@ -107,15 +107,21 @@ def test_a_source_that_died_is_reported_within_a_second_and_forgiven_at_once(arm
     assert arm.report[0] == OK
 
 
-@pytest.mark.parametrize(("velocity", "why"), [(0.0, "is held by its brakes, or its driver"), (0.3, "its driver")])
-def test_a_repeated_state_with_new_stamps_is_reported_by_what_it_can_be(arm, velocity, why):
+@pytest.mark.parametrize(
+    ("velocity", "why", "change"),
+    [
+        (0.0, "is held by its brakes, or its driver", {"position": HOME + 1e-9}),
+        (0.3, "its driver", {"effort": np.full(7, 1e-9)}),
+    ],
+)
+def test_a_repeated_state_with_new_stamps_is_reported_by_what_it_can_be(arm, velocity, why, change):
     for _ in range(550):
         arm.show(velocity=np.full(7, velocity), elapsed=0.004)
     level, sentence = arm.report
     assert level == WARN and "have not changed for 2 s" in sentence
     assert why in sentence and ("brakes" in sentence) == (velocity == 0.0)
-    # The last bit of one encoder is enough.
-    arm.show(HOME + 1e-9, velocity=np.full(7, velocity))
+    # The last bit of one encoder, or of a torque sensor, is enough.
+    arm.show(velocity=np.full(7, velocity), **change)
     assert "changed" not in arm.report[1]
 
 
