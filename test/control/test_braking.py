@@ -53,6 +53,14 @@ def test_what_a_spring_has_in_store_is_small_in_every_direction(seed):
     assert 0.05 < seen.speed < SPEED and 5.0 < seen.torque < TORQUE + 0.2  # and Coriolis
 
 
+def test_an_arm_that_carries_more_torque_than_a_hold_has_slips():
+    braking, torque, mass_matrix = Braking(PANDA, ControlParameters()), np.eye(7)[0] + np.eye(7)[1], 2.0 * np.eye(7)
+    # Two joints that go along with each other, so that 3.9 kg m^2 move with each: the acceleration is within its bound.
+    mass_matrix[0, 1] = mass_matrix[1, 0] = 1.9
+    assert braking.deflection(15.1 * torque, mass_matrix) is None
+    np.testing.assert_allclose(braking.deflection(14.9 * torque, mass_matrix), 14.9 / 3.9 / 800.0 * torque, rtol=1e-12)
+
+
 @pytest.mark.parametrize(("period", "late"), [(0.01, 2), (0.001, 5)])
 def test_torques_that_come_late_leave_an_arm_calm(period, late):
     arm = HeldArm("law", PANDA, PANDA.home, period=period, late=late)

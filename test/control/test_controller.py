@@ -177,6 +177,8 @@ def test_complete_contact_is_not_waited_for_endlessly(two_begun):
     controller, q, dq = two_begun(interim_end="contact_complete", completion_timeout=0.3)
     controller.notify_impact(0.9, 0.9, PREDICTION, arm=1)
     assert controller.cycle(1.15, q, dq).blend == 0.0
+    # Contact that is reported complete after that changes nothing.
+    assert controller.notify_contact_complete(1.24)
     assert controller.cycle(1.25, q, dq).blend == pytest.approx(0.5)
     assert controller.cycle(1.31, q, dq).mode is Mode.POST
 

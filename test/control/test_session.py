@@ -244,6 +244,15 @@ def test_another_limit_that_is_left_in_the_safe_mode_is_counted_once_each_time_a
     assert session.violations == {SafeReason.VELOCITY_LIMIT: 2}
 
 
+def test_an_arm_that_leaves_another_limit_in_the_safe_mode_is_held_where_it_is_then(driver):
+    driver.session.safe_stop(SafeReason.REQUESTED, "wanted")
+    for moved in 1e-3 * np.arange(5):
+        driver.run(0.001, START + moved)
+    driver.run(0.001, START + 0.004, REST + 2.6)
+    driver.run(0.1, START + 0.004)
+    np.testing.assert_allclose(driver.session.command.effort, ROBOT.gravity(START + 0.004), atol=1e-6)
+
+
 def test_an_arm_that_was_moved_while_nobody_commanded_it_is_held_where_it_is(driver):
     driver.session.hold()
     driver.run(0.05)

@@ -206,6 +206,7 @@ def test_slip_is_that_of_the_worst_arm_from_the_last_arms_impact_on():
     offset[row(1.21), 1] += 0.5 * ACROSS  # the right arm hits at 1.1185 s
     offset[row(1.3), 1] += 0.007 * ACROSS
     offset[row(1.31), 0] += 0.002 * ACROSS
+    offset[-1, 1] += 0.004 * ACROSS  # counted from the first place, not from the last
     assert slip_of(offset) == pytest.approx(0.007)
     assert np.isnan(slip_of(offset, impacts=(truth("left"),)))
     late = (truth("left"), truth("right", time=1.35))
