@@ -25,6 +25,7 @@ from impact_aware.messages.impact_prediction import impact_to_message, predicted
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import write_stamp
 from impact_aware.render import movie, read_scene, rerun_file
+from impact_aware.render.recorded_robot import recorded_robot
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 
@@ -128,6 +129,13 @@ def test_a_time_may_count_from_the_beginning_of_the_recording(recording):
         assert read_scene(bag, time=1.2).time == 1.2
         # The recording began at 1 s, so that it knows no 0.2 s but that since its beginning.
         assert read_scene(bag, time=0.2).time == pytest.approx(BEGIN + 0.2)
+
+
+def test_a_robot_is_known_by_its_joints_also_beside_a_gripper_s(recording):
+    names = RobotModel.from_profile("panda").joint_names
+    with Bag(recording) as bag:
+        assert recorded_robot(bag, "", [*names, "finger"])[0].name == "panda"
+        assert recorded_robot(bag, "", names[:6])[0] is None
 
 
 def test_the_robot_stands_where_the_states_around_the_time_say(recording):

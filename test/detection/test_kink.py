@@ -142,3 +142,11 @@ def test_a_motion_of_slow_samples_may_jerk(instant):
 def test_three_samples_stay_before_the_kink():
     rows = np.maximum(np.arange(-4.0, 1.0) + 3.5, 0.0)[:, None] * [0.01]
     assert fit_kink(rows, PERIOD, -99.0 * PERIOD, np.full(1, 1e-7)).time >= -2.0 * PERIOD
+
+
+def test_the_velocity_after_is_what_has_changed_by_the_newest_sample():
+    """Half of the jump: the newest sample comes when half of a contact of four periods is over."""
+    periods, before, jump = np.arange(-23.0, 1.0), np.array([0.3, -0.2]), np.array([-0.5, 0.4])
+    positions = 1e-3 * (np.outer(periods, before) + np.outer(np.maximum(periods + 2.0, 0.0) ** 2 / 8.0, jump))
+    found = fit_kink(positions, 1e-3, -8e-3, np.full(2, 1e-9))
+    np.testing.assert_allclose(found.velocity_after, before + 0.5 * jump, atol=0.01)

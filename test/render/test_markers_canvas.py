@@ -41,6 +41,9 @@ def test_glass_lets_through_what_is_behind_it() -> None:
     canvas.add(plate, (1.0, 0.0, 0.0, 0.25), lit=False)
     canvas.add(plate - [1.0, 0.0, 0.0], BLUE, lit=False)
     np.testing.assert_allclose(middle(canvas), [0.25, 0.0, 0.75])
+    # Between the two, whenever it is added: seen through the nearer one.
+    canvas.add(plate - [0.5, 0.0, 0.0], (0.0, 1.0, 0.0, 0.5), lit=False)
+    np.testing.assert_allclose(middle(canvas), [0.25, 0.375, 0.375])
 
 
 def test_what_must_be_seen_shines_through_what_hides_it() -> None:
@@ -72,7 +75,8 @@ def test_equal_lengths_are_equal_on_the_picture() -> None:
     camera = Camera(np.zeros(3), 1.0, 0.0, 0.0)
     ends = camera.project(np.array([[0.0, -0.1, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, -0.1], [0.0, 0.0, 0.1]]), 300, 200)
     across, upright = np.linalg.norm(ends[1, :2] - ends[0, :2]), np.linalg.norm(ends[3, :2] - ends[2, :2])
-    assert across == pytest.approx(upright)
+    # Across the shorter side the ball that fits is seen under 28 degrees.
+    assert across == pytest.approx(upright) == pytest.approx(0.1 * 200 * np.cos(np.radians(14.0)))
     # From the side the arm points to the left: the eye is on its left.
     left = Camera(np.zeros(3), 1.0, *VIEWS["side"]).project(np.array([0.1, 0.0, 0.0]), 300, 200)
     assert left[0] < 150.0
