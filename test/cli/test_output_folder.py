@@ -42,17 +42,20 @@ def test_results_appear_with_their_marker(tmp_path):
     assert content(tmp_path / "empty") == whole("b")
 
 
-def test_results_are_replaced_whole_and_what_others_put_there_stays(tmp_path):
+def test_results_are_replaced_whole_and_what_others_put_there_stays_at_any_depth(tmp_path):
     out = tmp_path / "out"
     write(out, "a")
-    (out / "mine.txt").write_text("keep")
-    (out / "notes").mkdir()
-    (out / "notes" / "b.txt").write_text("keep too")
+    mine = ("mine.txt", "notes/b.txt", "deep/mine.txt", "deep/deeper/mine.txt")
+    for name in mine:
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text("keep")
+    (out / "deep" / "link").symlink_to(tmp_path)
     with pytest.raises(InvalidInputError, match="which has results, expected another folder, or --force"):
         write(out, "b")
     with OutputFolder(out, "analyze", force=True) as inside:
         (inside / "other.txt").write_text("c")
-    assert content(out) == {"other.txt": "c", "mine.txt": "keep", "notes/b.txt": "keep too"}
+    assert content(out) == {"other.txt": "c"} | dict.fromkeys(mine, "keep")
+    assert (out / "deep" / "link").is_symlink()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -301,19 +304,6 @@ def test_a_file_that_somebody_put_there_meanwhile_costs_neither_it_nor_the_resul
         out.mkdir()
         (out / "mine.txt").write_text("keep")
     assert content(out) == {"mine.txt": "keep"} and content(tmp_path / "out.1") == {"one.txt": "a"}
-
-
-def test_only_files_that_a_run_wrote_are_replaced_at_any_depth(tmp_path):
-    out = tmp_path / "out"
-    write(out, "a")
-    (out / "deep" / "mine.txt").write_text("keep")
-    (out / "deep" / "deeper").mkdir()
-    (out / "deep" / "deeper" / "mine.txt").write_text("keep")
-    (out / "deep" / "link").symlink_to(tmp_path)
-    with OutputFolder(out, "analyze", force=True) as inside:
-        (inside / "other.txt").write_text("b")
-    assert content(out) == {"other.txt": "b", "deep/mine.txt": "keep", "deep/deeper/mine.txt": "keep"}
-    assert (out / "deep" / "link").is_symlink()
 
 
 def test_what_can_not_be_moved_in_is_refused_before_the_work(tmp_path, monkeypatch):

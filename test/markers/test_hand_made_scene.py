@@ -9,19 +9,12 @@ from marker_scenes import CONTACT, IMPACT, KEPT, LOOK, OUTCOME, scenes_text
 
 from impact_aware.contact.box import Box
 from impact_aware.markers import SceneMarkers, style
-from impact_aware.markers.contact import contact_orientation
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 
 
 def test_every_marker_is_as_it_was_when_somebody_last_looked_at_it():
     assert_same(scenes_text(), KEPT)
-
-
-def test_the_frame_of_a_contact_has_its_normal_along_z():
-    x, y, z, w = contact_orientation(np.array([0.6, 0.0, 0.8]))
-    axis = [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)]
-    np.testing.assert_allclose(axis, [0.6, 0.0, 0.8], atol=1e-12)
 
 
 def test_the_better_founded_outcome_of_the_same_impact_stays():
@@ -103,15 +96,6 @@ def test_the_legend_has_the_colours_of_what_is_shown():
     assert {line.frame for line in lines} == {"left_base"}
     silent = SceneMarkers(replace(LOOK, legend=False))
     assert silent.legend({"friction_cone"}) == []
-
-
-def test_meanings_have_the_colours_that_documents_name():
-    blue, vermilion, green = (0.00, 0.45, 0.70, 1.0), (0.84, 0.37, 0.00, 1.0), (0.00, 0.62, 0.45, 1.0)
-    assert (style.BEFORE, style.PREDICTED, style.ESTIMATED) == (blue, vermilion, green)
-    by_item = {item: color for item, color, _ in style.LEGEND}
-    assert (by_item["velocity_before"], by_item["velocity_after"], by_item["velocity_estimated"]) == (
-        blue, vermilion, green,
-    )  # fmt: skip
 
 
 def test_a_weaker_impact_within_a_second_does_not_replace_the_shown_one():

@@ -9,7 +9,6 @@ from impact_aware.contact import Contact
 from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.impact.predictor import predict
 from impact_aware.markers import Kind, SceneMarkers
-from impact_aware.markers.contact import friction_cone
 from impact_aware.markers.velocities import contact_velocities
 from impact_aware.messages.impact_prediction import predicted_impact
 from impact_aware.records import Impact, Outcome
@@ -39,15 +38,6 @@ def test_the_velocity_of_the_contact_is_the_same_with_and_without_the_robot(robo
     np.testing.assert_allclose(with_robot.before, without.before, atol=1e-12)
     np.testing.assert_allclose(with_robot.after, without.after, atol=1e-12)
     assert np.linalg.norm(with_robot.after) > 0.1
-
-
-def test_the_impulse_lies_in_the_drawn_cone(impact):
-    (contact,) = impact.contacts
-    rim = friction_cone(contact).reshape(-1, 3, 3)[:, 1] - contact.point
-    slope = np.linalg.norm(rim - np.outer(rim @ contact.normal, contact.normal), axis=1) / (rim @ contact.normal)
-    np.testing.assert_allclose(slope, contact.friction)
-    tangential = np.linalg.norm(contact.impulse - (contact.impulse @ contact.normal) * contact.normal)
-    assert tangential <= (1.0 + 1e-9) * contact.friction * contact.impulse @ contact.normal
 
 
 def test_an_estimate_that_comes_after_the_next_impact_does_not_replace_it(robot, impact):

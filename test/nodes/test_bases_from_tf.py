@@ -1,7 +1,5 @@
 """Bases that TF knows: looked up once by `reference_field`, and then those of every node, by the task it publishes."""
 
-import dataclasses
-
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,7 +7,6 @@ import yaml
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
 from node_harness import call, send, status, tick, transforms
 
-from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.task import task_from_message
@@ -69,9 +66,9 @@ def told_file(task_file):
     return path
 
 
-def tell(node, *links, static: bool = True, at: float = 0.0) -> None:
-    """As if it came on /tf or /tf_static, and the node looked."""
-    send(node, "/tf_static" if static else "/tf", transforms(*links, at=at))
+def tell(node, *links) -> None:
+    """As if it came on /tf_static, and the node looked."""
+    send(node, "/tf_static", transforms(*links))
     tick(node, 0.1)
 
 
@@ -137,16 +134,9 @@ def test_a_base_with_which_the_task_is_impossible_is_said_and_not_tried_again(ma
     assert node.no_motion().startswith("with the bases where TF has them: ")
 
 
-def test_a_base_that_moves_or_is_moved_lets_no_motion_begin(make, task_file):
+def test_a_base_that_is_moved_lets_no_motion_begin(make, task_file):
     node = make(ReferenceFieldNode, task=str(task_file))
-    tell(node, *tree()[:2])
-    for step in range(24):
-        aside = tree(right=np.array([0.0, 0.0, 0.005 * step]))[2]
-        tell(node, aside, static=False, at=3.0 + 0.05 * step)
-    assert node.no_motion().startswith("the base of arm right moves: TF has it up to ")
-    for step in range(24):
-        tell(node, tree()[2], static=False, at=5.0 + 0.05 * step)
-    assert node.no_motion() == ""
+    tell(node, *tree())
     tell(node, tree(left=np.array([0.003, 0.0, -0.004]))[1])
     assert node.no_motion() == "the base of arm left stands 5.0 mm and 0.00 deg from where it was when the task began"
     response = call(node, "set_task", SetTask.Request())
@@ -256,32 +246,3 @@ def test_no_states_are_watched_on_an_unknown_base(make, task_file):
     detector.watch = None
     detector._on_state(stamp(1.0))
     assert len(answered) == 1 and detector.watch is None
-
-
-# The graph
-
-
-def parameters_of(graph, executable: str) -> list[dict]:
-    return [spec.parameters for spec in graph if spec.executable == executable]
-
-
-def test_a_simulated_arm_stands_where_the_numbers_have_it(told_file):
-    graph = dual_arm_graph(DualArmOptions(task=str(told_file)))
-    (field,), (controller,) = (parameters_of(graph, name) for name in ("reference_field", "rs_controller"))
-    assert field["bases_from_tf"] is False
-    np.testing.assert_allclose(controller["bases"][:3], [0.0, 0.335, 0.0])
-    assert not any("base_from_task" in spec.parameters for spec in graph)
-
-
-def test_a_single_arm_that_is_only_watched_gets_its_base_from_the_field_s_node(tmp_path):
-    content = yaml.safe_load(find_resource("config", "tasks", "hit_and_push.yaml").read_text())
-    content["arms"][0]["base_in_tf"] = "mount"
-    path = tmp_path / "cell.yaml"
-    path.write_text(yaml.safe_dump(content | {"frame": "cell"}))
-    options = SingleArmOptions(task=str(path), simulation=False, control=False, markers=False, bases_from_tf=True)
-    graph = single_arm_graph(options)
-    assert [spec.executable for spec in graph] == ["impact_detector", "jump_predictor", "reference_field"]
-    assert all(spec.parameters.get("base_from_task") for spec in graph[:2])
-    relayed = dataclasses.replace(options, control=True, relay="kuka_fri_relay")
-    (relay,) = parameters_of(single_arm_graph(relayed), "kuka_fri_relay")
-    assert relay["base_from_task"] and "base" not in relay

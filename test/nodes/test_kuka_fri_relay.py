@@ -11,9 +11,7 @@ from node_harness import joint_state, send, status
 from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.hardware import load_hardware
-from impact_aware.bringup.node_spec import with_companions
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.task import task_to_message
 from impact_aware.nodes import command_watchdog, kuka_fri_relay
@@ -33,15 +31,6 @@ Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.7, 0.6])
 DQ = np.array([0.11, -0.23, 0.17, 0.31, -0.29, 0.19, -0.37])
 EFFORT = np.array([0.3, -0.7, 0.2, 0.5, -0.7, 0.9, -0.4])
 KUKA = load_hardware("kuka_fri")
-OPTIONS = {
-    "simulation": False,
-    "commands": KUKA.commands,
-    "controller": KUKA.controller,
-    "relay": KUKA.relay,
-    "component": KUKA.component,
-    "period": KUKA.period,
-    "watchdog": True,
-}
 
 
 class Way:
@@ -300,21 +289,3 @@ def test_a_component_that_is_not_there_is_said_and_not_confirmed(make_cell):
     cell.until(lambda: cell.watchdog.switches[0].outcome is Outcome.OFF)
     assert status(cell.watchdog)[1].endswith("but not confirmed")
     assert cell.driver.lbr.component_active
-
-
-def test_the_graph_leads_the_torques_through_the_relay_of_each_arm():
-    single = with_companions(single_arm_graph(SingleArmOptions(namespace="lbr", **OPTIONS)))
-    graph = {spec.full_name: spec for spec in single}
-    relay, controller = graph["lbr/kuka_fri_relay"], graph["lbr/rs_controller"]
-    watchdog = graph["lbr/command_watchdog"]
-    assert controller.remappings["effort_controller/commands"] == "kuka_fri_relay/commands"
-    assert relay.parameters["period"] == 0.002
-    assert watchdog.parameters["hardware_components"] == ["lbr_system_interface"]
-    assert watchdog.parameters["controllers"] == ["lbr_torque_command_controller"]
-    assert watchdog.parameters["command_interface"] == "lbr_torque"
-    assert "/lbr/kuka_fri_relay" in controller.parameters["companions"]
-    pair = {spec.full_name: spec for spec in dual_arm_graph(DualArmOptions(**OPTIONS))}
-    assert {"left/kuka_fri_relay", "right/kuka_fri_relay"} <= pair.keys()
-    assert pair["command_watchdog"].parameters["arms"] == ["left", "right"]
-    bases = [pair[f"{side}/kuka_fri_relay"].parameters["base"] for side in ("left", "right")]
-    assert bases[0] != bases[1] and len(bases[0]) == 6

@@ -30,14 +30,6 @@ def ask(node, transition: int) -> bool:
     return call(node, "~/change_state", ChangeState.Request(transition=Transition(id=transition))).success
 
 
-def test_configured_it_watches(bench):
-    bench.configure()
-    bench.field()
-    bench.state(count=5)
-    assert bench.node.state_label() == "inactive"
-    assert bench.commands == []
-
-
 def test_active_it_answers_every_state_with_one_command_within_the_torque_limits(bench):
     bench.activate()
     bench.state(count=5)
@@ -45,7 +37,7 @@ def test_active_it_answers_every_state_with_one_command_within_the_torque_limits
     assert np.all(np.abs(bench.commands) <= ROBOT.limits.effort)
 
 
-def test_a_refused_transition_is_published_with_its_reason(bench, sent):
+def test_a_refused_transition_is_published_with_its_reason_and_forgotten_once_it_is_active(bench, sent):
     bench.configure()
     published = sent(bench.node, "controller_state")
     assert bench.node.trigger_activate() is FAILURE
@@ -54,13 +46,9 @@ def test_a_refused_transition_is_published_with_its_reason(bench, sent):
     # What autostart tries ten times a second is said once.
     assert bench.node.trigger_activate() is FAILURE
     assert len(published) == 1
-
-
-def test_the_complaint_is_over_once_it_is_active(bench):
-    bench.configure()
-    assert bench.node.trigger_activate() is FAILURE
     bench.field()
-    bench.state()
+    bench.state(count=5)
+    assert bench.node.state_label() == "inactive" and bench.commands == [], "configured it watches"
     assert bench.node.trigger_activate() is SUCCESS
     assert status(bench.node)[0] == b"\x00"
 

@@ -11,13 +11,6 @@ def test_is_zero_up_to_the_first_and_one_from_the_second_end():
     assert smoothstep(7.0, 0.1, 0.3) == (1.0, 0.0)
 
 
-def test_grows_and_is_symmetric_about_the_middle():
-    values = [smoothstep(r, 0.1, 0.3)[0] for r in np.linspace(0.1, 0.3, 101)]
-    assert np.all(np.diff(values) > 0.0)
-    # Rounding of a cubic polynomial of numbers up to 1.
-    np.testing.assert_allclose(np.add(values, values[::-1]), 1.0, atol=1e-14)
-
-
 @pytest.mark.parametrize("r", np.linspace(0.11, 0.29, 9))
 def test_slope_is_the_derivative(r):
     step = 1e-6

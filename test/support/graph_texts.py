@@ -8,11 +8,17 @@ from typing import Any
 import yaml
 
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.hardware import load_hardware
 from impact_aware.resources import find_resource
 
 KEPT = Path(__file__).resolve().parents[1] / "bringup" / "graphs.txt"
 
 TOPICS: dict[str, Any] = {"joint_states": "franka/joint_states", "commands": "torques"}
+_FILE = load_hardware("kuka_fri")
+KUKA: dict[str, Any] = {
+    "simulation": False, "commands": _FILE.commands, "controller": _FILE.controller, "relay": _FILE.relay,
+    "component": _FILE.component, "period": _FILE.period,
+}  # fmt: skip
 SINGLE: dict[str, dict[str, Any]] = {
     "simulated": {},
     "in lockstep, the object elsewhere": {
@@ -21,6 +27,7 @@ SINGLE: dict[str, dict[str, Any]] = {
     },
     "only watched": {"simulation": False, "control": False, "markers": False},
     "on hardware": {"simulation": False, "namespace": "left", "period": 0.002, **TOPICS},
+    "behind a relay": {"namespace": "lbr", "watchdog": True, **KUKA},
     "commanded by laws": {"task": "hit_and_push_palm", "command_interface": "local_law"},
     "commanded by laws in lockstep": {"command_interface": "local_law", "lockstep": True},
 }  # fmt: skip
@@ -28,6 +35,7 @@ DUAL: dict[str, dict[str, Any]] = {
     "simulated": {"seed": 42},
     "in lockstep in a namespace": {"lockstep": True, "namespace": "cell", "autostart": True, **TOPICS},
     "on hardware": {"simulation": False, "watchdog": True},
+    "behind relays": {"watchdog": True, **KUKA},
     "only watched": {"simulation": False, "control": False, "markers": False, "namespace": "cell"},
 }
 
@@ -57,6 +65,10 @@ def graphs_text() -> str:
         tilted = {"base_rpy": [0.3, 0.0, 0.4], "base_position": [0.1, -0.05, 0.2]}
         task = changed_task(Path(folder), "hit_and_push", [tilted], frame="cell")
         graphs["one arm, tilted"] = single_arm_graph(SingleArmOptions(task=task))
+        task = changed_task(Path(folder), "hit_and_push", [{"base_in_tf": "mount", "base_yaw": 0.3}], frame="cell")
+        graphs["one arm, its base in TF but simulated"] = single_arm_graph(SingleArmOptions(task=task))
+        tf = {"task": task, "bases_from_tf": True, "markers": False, **KUKA}
+        graphs["one arm behind a relay, its base in TF"] = single_arm_graph(SingleArmOptions(**tf))
         lines = []
         for name, graph in graphs.items():
             lines += [f"# {name}"]
