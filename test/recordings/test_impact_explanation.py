@@ -267,10 +267,10 @@ def test_groups_have_means_and_maxima_of_their_own_rows(explained, robot):
             replace(row, joint_error=factor * np.arange(1.0, 8.0) * (1 + number), error=factor * (1 + number))
             for number, row in enumerate(rows)
         )
-        estimate = replace(
-            impact.estimate, velocity_before=factor * np.ones(7), velocity_after=10.0 * factor * np.ones(7)
-        )
-        return replace(impact, label=label, file=Path(file), ablation=own, estimate=estimate)
+        velocities = {"velocity_before": factor * np.ones(7), "velocity_after": 10.0 * factor * np.ones(7)}
+        estimate = replace(impact.estimate, **velocities, standard_error=3e-3 * factor * np.ones(7))
+        std = 4e-3 * factor * np.ones(7)
+        return replace(impact, label=label, file=Path(file), ablation=own, estimate=estimate, prediction_std=std)
 
     def arm(robot_name, *impacts):
         return ArmAnalysis("", Path("one"), "", robot_name, robot.joint_names, 1, 1, 1.0, None, 0.0, 1.0, impacts)
@@ -285,6 +285,8 @@ def test_groups_have_means_and_maxima_of_their_own_rows(explained, robot):
     np.testing.assert_allclose(hard.joint_error_max, 8.0 * np.arange(1.0, 8.0))
     np.testing.assert_allclose(hard.velocity_before_mean, 2.5)
     np.testing.assert_allclose(hard.velocity_after_mean, 25.0)
+    # Of the mean of two, with errors of 5 and 20 mrad/s: estimate and prediction together.
+    np.testing.assert_allclose(hard.mean_error, np.hypot(5e-3, 20e-3) / 2.0)
     assert groups["soft.mcap", "x", "M"].error_max == 2.0
     assert groups["hard", "y", "M"].count == 1
 
