@@ -95,6 +95,7 @@ def test_arms_meet_each_other_instead_of_passing(yaw):
     task = dataclasses.replace(task, arms=(dataclasses.replace(task.arms[0], base_yaw=yaw), task.arms[1]))
     # The table is out of the way of hands that droop.
     scene = task_scene(task, Truth(table_displacement=-0.6))
+    np.testing.assert_allclose(scene.travel, np.subtract(task.goal, task.object.position))
     plant = MujocoPlant(scene, dict(zip(("left", "right"), robots, strict=True)))
     away = pin.SE3(np.eye(3), np.array([3.0, 0.0, 0.4]))
     plant.reset(np.concatenate(postures), dq0=np.r_[-1.0, np.zeros(6), 1.0, np.zeros(6)], object_placement=away)
