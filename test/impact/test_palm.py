@@ -7,6 +7,7 @@ from palm_hits import BOX, CONTACT, DQ, HALF, NORMAL, ROBOT, ROWS, TOOL, Q
 
 from impact_aware.contact import Contact
 from impact_aware.contact.box import Box, homogeneous_box
+from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.bodies import ArmState, BodyContact
@@ -261,3 +262,19 @@ def test_the_contacts_of_a_palm_as_one(modes, whole):
     assert (summed.mode, summed.frame, summed.friction) == (whole, ROBOT.tool_frame, 0.6)
     np.testing.assert_allclose(summed.impulse, found.impulse.sum(axis=0))
     np.testing.assert_allclose(summed.velocity_before, [0.06, -0.5, 0.04], atol=1e-9)
+
+
+def test_what_a_tilted_palm_has_still_to_close_is_along_the_normal():
+    one = BodyContact("arm", np.array([0.0, 0.0, 1.0]), np.array([0.1, 0.03, 0.0]))
+    tool = pin.SE3(pin.utils.rotate("x", 0.3), np.array([0.1, 0.0, 0.5]))
+    gaps = palm_gaps([one, one.at([0.1, -0.03, 0.0])], tool, (0.04, 0.03, 0.02))
+    assert gaps == pytest.approx([0.06 * np.tan(0.3), 0.0], abs=1e-12)
+
+
+def test_the_mass_together_with_an_object_counts_its_rotation():
+    aside = homogeneous_box(1.7, BOX.half_extents, contact_point(ROBOT, Q, CONTACT) - [0.03, 0.065, 0.04])
+    found = predict_hit(ROBOT, Q, DQ, CONTACT, obstacle=aside)
+    lever = np.cross(found.point - aside.position, found.contact.normal)
+    turning = lever @ np.linalg.solve(aside.inertia, lever)
+    assert 1.0 / found.reduced_mass == pytest.approx(1.0 / found.effective_mass + 1.0 / aside.mass + turning)
+    assert turning > 0.01 / aside.mass
