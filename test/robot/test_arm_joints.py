@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from impact_aware.robot import load_robot
-from impact_aware.robot.load import arm_joints
+from impact_aware.robot.load import arm_joints, arm_of_urdf
 from impact_aware.robot.urdf_text import build_model
 
 LIMIT = '<limit lower="-1" upper="2" effort="5" velocity="3"/>'
@@ -26,27 +26,32 @@ def arms(joints):
 ARM = [("a", "base", ""), ("b", "a", ""), ("c", "b", "")]
 
 
-def test_a_chain_is_an_arm():
-    assert arms(ARM) == ("a", "b", "c")
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        # A joint that mimics, and the last one that it mimics.
+        [("left", "c", ""), ("right", "c", "left")],
+        [("left", "c", ""), ("right", "c", ""), ("tip", "right", "")],
+        [("rod", "a", "b")],
+    ],
+    ids=["chain", "mimicking fingers", "short branches", "linkage"],
+)
+def test_fingers_and_what_mimics_are_no_part_of_an_arm(more):
+    assert arms([*ARM, *more]) == ("a", "b", "c")
 
 
-def test_a_joint_that_mimics_and_the_last_one_that_it_mimics_are_fingers():
-    assert arms([*ARM, ("left", "c", ""), ("right", "c", "left")]) == ("a", "b", "c")
-
-
-def test_short_branches_at_the_end_are_fingers():
-    assert arms([*ARM, ("left", "c", ""), ("right", "c", ""), ("tip", "right", "")]) == ("a", "b", "c")
-
-
-def test_a_linkage_keeps_the_joint_that_drives_it():
-    assert arms([*ARM, ("rod", "a", "b")]) == ("a", "b", "c")
-
-
-def test_two_arms_on_one_base_or_on_a_torso_are_both_kept():
-    other = [("d", "base", ""), ("e", "d", ""), ("f", "e", "")]
-    assert len(arms([*ARM, *other])) == 6
-    torso = [("waist", "base", ""), ("a", "waist", ""), ("b", "a", ""), ("d", "waist", ""), ("e", "d", "")]
-    assert len(arms(torso)) == 5
+@pytest.mark.parametrize(
+    "joints",
+    [
+        [*ARM, ("d", "base", ""), ("e", "d", ""), ("f", "e", "")],
+        [("waist", "base", ""), ("a", "waist", ""), ("b", "a", ""), ("d", "waist", ""), ("e", "d", "")],
+        # Branches that are as long as the chain that carries them.
+        [("waist", "base", ""), ("a", "waist", ""), ("d", "waist", "")],
+    ],
+)
+def test_two_arms_on_one_base_or_on_a_torso_are_both_kept(joints):
+    assert set(arms(joints)) == {name for name, *_ in joints}
 
 
 def _panda_like(tmp_path):
@@ -75,3 +80,5 @@ def test_a_bare_urdf_is_loaded_without_its_fingers_which_a_note_names(tmp_path):
     np.testing.assert_array_equal(robot.apparent_motor_inertia, [0.1, 0.2, 0.3])
     # What they weigh stays.
     assert sum(inertia.mass for inertia in robot.model.inertias) == pytest.approx(5 * 1.5)
+    # Who names the joints knows which are left out.
+    assert arm_of_urdf(_panda_like(tmp_path), "", joint_names=("a", "b")).notes == ()

@@ -3,6 +3,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import _bounded_step, solve_inverse_kinematics
 
 SEED = 3
@@ -14,6 +15,7 @@ def test_reaches_the_pose_of_any_posture_within_limits(robot):
     for _ in range(20):
         wanted = robot.placement(generator.uniform(lower, upper))
         q = solve_inverse_kinematics(robot, wanted)
+        np.testing.assert_array_equal(q, solve_inverse_kinematics(robot, wanted))
         assert np.all(q >= lower) and np.all(q <= upper)
         # The solver's own tolerance on the twist.
         assert np.linalg.norm(pin.log6(robot.placement(q).actInv(wanted)).vector) <= 1e-8
@@ -37,11 +39,6 @@ def test_fixed_joint_stays(robot):
     q = solve_inverse_kinematics(robot, wanted, fixed={0: 0.2})
     assert q[0] == 0.2
     np.testing.assert_allclose(robot.placement(q).translation, wanted.translation, atol=1e-8)
-
-
-def test_same_call_gives_the_same_bits(robot):
-    wanted = pin.SE3(np.diag([1.0, -1.0, -1.0]), np.array([0.4, -0.4, 0.2]))
-    np.testing.assert_array_equal(solve_inverse_kinematics(robot, wanted), solve_inverse_kinematics(robot, wanted))
 
 
 def test_malformed_input_is_refused(robot):
@@ -97,18 +94,26 @@ def test_a_step_is_at_most_half_a_radian_per_joint():
 
 def test_a_joint_that_is_not_there_or_beyond_its_range_can_not_be_fixed(robot):
     placement = robot.placement(robot.home)
-    for fixed in ({7: 0.0}, {-1: 0.0}, {2: robot.limits.position_lower[2] - 1e-6}):
+    lower, upper = robot.limits.position_lower, robot.limits.position_upper
+    for fixed in ({7: 0.0}, {-1: 0.0}, {2: lower[2] - 1e-6}, {5: upper[5] + 1e-6}):
         with pytest.raises(InvalidInputError, match=r"fixed\[.*a joint 0\.\.6 within its limits"):
             solve_inverse_kinematics(robot, placement, fixed=fixed)
-    at_end = robot.limits.position_upper[0]
     with pytest.raises(InvalidInputError, match="reach"):
-        solve_inverse_kinematics(robot, pin.SE3(np.eye(3), np.array([3.0, 0.0, 0.0])), fixed={0: at_end}, restarts=0)
+        solve_inverse_kinematics(robot, pin.SE3(np.eye(3), np.array([3.0, 0.0, 0.0])), fixed={0: upper[0]}, restarts=0)
 
 
-def test_the_message_of_a_pose_out_of_reach_says_how_far(robot):
-    with pytest.raises(InvalidInputError) as caught:
-        solve_inverse_kinematics(robot, pin.SE3(np.eye(3), np.array([1.23456, -2.0, 0.5])), restarts=0)
-    assert str(caught.value).startswith("placement: got tool at [1.2346, -2.0, 0.5] m, expected a pose within reach")
-    residual = float(str(caught.value).rsplit(" ", 1)[1].rstrip(")"))
-    # Further from the origin than the arm is long, by about that much.
-    assert 1.0 < residual < 2.5
+@pytest.mark.parametrize("endless", [False, True])
+def test_the_message_of_a_pose_out_of_reach_says_how_far_the_best_attempt_was(robot, endless):
+    model = robot.model.copy()
+    if endless:
+        # Random postures of a joint without limits stay within one turn.
+        model.lowerPositionLimit[3], model.upperPositionLimit[3] = -np.inf, np.inf
+    arm = RobotModel(model, name="arm", tool_frame=robot.tool_frame, home=robot.home)
+    left = []
+    for restarts in range(4):
+        with pytest.raises(InvalidInputError) as caught:
+            solve_inverse_kinematics(arm, pin.SE3(np.eye(3), np.array([1.23456, -2.0, 0.5])), restarts=restarts)
+        assert str(caught.value).startswith("placement: got tool at [1.2346, -2.0, 0.5] m, expected a pose within rea")
+        left.append(float(str(caught.value).rsplit(" ", 1)[1].rstrip(")")))
+    # Further from the origin than the arm is long, by about that much; another attempt makes it no worse.
+    assert 1.0 < min(left) and max(left) < 2.5 and left == sorted(left, reverse=True)

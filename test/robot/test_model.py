@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.robot import INERTIA_CHOICES, RobotModel, Tool, load_profile
+from impact_aware.robot import INERTIA_CHOICES, RobotModel, Tool, load_profile, load_robot
 from impact_aware.robot.plausible import check_state, limit_notes
 from impact_aware.robot.safety_limits import SafetyLimits
 
@@ -261,6 +261,12 @@ def test_figures_of_the_profile_reach_the_model(robot):
     np.testing.assert_array_equal(other.limits.effort_rate, np.arange(100.0, 107.0))
     np.testing.assert_allclose(other.limits.position_lower, np.array(robot.model.lowerPositionLimit) + 0.02)
     assert (other.base_frame, other.tool_radius) == ("stand", profile.tool.radius)
+    apparent = np.arange(0.1, 0.8, 0.1)
+    # What was identified counts as known.
+    for arm, share in ((robot, 0.12), (load_robot(robot.name, tuple(apparent)), 0.0)):
+        np.testing.assert_allclose(arm.motor_inertia_std_for("M+B_theta"), share * arm.apparent_motor_inertia)
+        np.testing.assert_array_equal(arm.motor_inertia_std_for("M+B_rho"), np.zeros(7))
+    np.testing.assert_array_equal(arm.apparent_motor_inertia, apparent)
 
 
 def test_a_tool_is_rotated_and_placed_in_the_frame_that_carries_it():

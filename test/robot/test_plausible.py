@@ -61,9 +61,10 @@ def test_lengths_in_millimetres_are_noted() -> None:
 
 
 def test_a_tools_inertia_is_compared_with_its_mass() -> None:
-    tool = Tool("tip", position=(0.0, 0.0, 0.1), radius=0.03, mass=0.2, inertia_diagonal=(0.5, 0.5, 0.5))
+    place = {"position": (0.0, 0.0, 0.1), "center_of_mass": (0.0, 0.12, 0.0)}
+    tool = Tool("tip", **place, radius=0.03, mass=0.2, inertia_diagonal=(0.5, 0.5, 0.5))
     (line,) = RobotModel.from_urdf(urdf(), tool=tool).notes
-    assert line.startswith("tool: 0.5 kg m^2 on 0.2 kg, a radius of gyration of 1.58 m where 0.5 m fits")
+    assert line.startswith("tool: 0.5 kg m^2 on 0.2 kg, a radius of gyration of 1.58 m where 0.74 m fits")
     assert RobotModel.from_urdf(urdf(), tool=replace(tool, inertia_diagonal=(2e-4, 2e-4, 2e-4))).notes == ()
 
 

@@ -88,6 +88,10 @@ def test_gravity_stays_that_of_the_cell():
         root = RobotModel.from_urdf(cell(), joint_names=names, tool_frame=tip, base_frame="world")
         np.testing.assert_allclose(robot.gravity(q), root.gravity(q), atol=1e-12)
         assert robot.tilted(robot.base_in_urdf.rotation) is robot
+        for base in (robot, robot.tilted(pin.utils.rotate("x", 0.3)), robot):
+            for inertia in ("M", "M+B_theta"):
+                pull = base.variant(inertia)[0].gravity.linear
+                np.testing.assert_array_equal(pull, base.model.gravity.linear)
         assert abs(robot.gravity(q)[0]) > 0.5
 
 
