@@ -38,6 +38,7 @@ def test_the_load_is_the_tool_in_the_flange_frame():
         ("libfranka: Move command aborted", "[power]", "[joint_reflex]", "power"),
         ("libfranka: Move command aborted", "", "[joint_reflex, power]", "joint_reflex, power"),
         ("libfranka: aborted: User Stop pressed!", "", "", "user stop"),
+        ("libfranka: aborted: User Stop pressed!", "[power]", "", "power"),
     ],
 )
 def test_a_stop_is_called_by_the_arms_errors(text, now, last, said):

@@ -7,7 +7,7 @@ import pytest
 
 from impact_aware.control.command import Mode
 from impact_aware.control.local_law import LocalLaw
-from impact_aware.franka.channel import KEPT, STATE, STOPPED, Channel
+from impact_aware.franka.channel import KEPT, STATE, STOPPED, Channel, Record
 from impact_aware.franka.driver import StampClock
 from impact_aware.robot import RobotModel
 
@@ -87,6 +87,15 @@ def test_no_reader_sees_half_a_record(ends):
     assert not wrong
 
 
+def test_what_is_being_written_is_no_record():
+    memory = memoryview(bytearray(24))
+    record = Record(memory, 16)
+    record.write(16 * b"a")
+    assert record.read() == (2, 16 * b"a")
+    memory[0] = 3
+    assert record.read() == (0, b"")
+
+
 def test_requests_and_reports_are_taken_once(ends):
     node, arm = ends
     node.put_request(recover=True)
@@ -104,5 +113,9 @@ def test_stamps_keep_the_arms_own_steps_whatever_the_network_adds():
     # A step is off by what a new least delay takes away, and by the drift that is allowed.
     assert np.abs(steps - 0.001).max() < 1e-4
     assert abs(stamps[-1] - (1e9 + times[-1] + 1e-4)) < 1e-3
-    # An arm that was started anew counts from 0.
-    assert clock.stamp(0.5, 2e9) == pytest.approx(2e9, abs=1e-3)
+    # Where the network is slow from then on, the offset grows by a ten thousandth of the time.
+    slow = clock.stamp(times[-1] + 10.0, 1e9 + times[-1] + 10.0 + 0.5)
+    assert slow - stamps[-1] == pytest.approx(10.0 + 1e-3, abs=1e-5)
+    # An arm that was started anew counts from 0, even where it was for long out of reach.
+    again = clock.stamp(0.5, 1e9 + 0.5 + 0.9)
+    assert again == pytest.approx(1e9 + 1.4, abs=1e-6) and clock.stamp(0.6, 2e9) == pytest.approx(2e9, abs=1e-3)
