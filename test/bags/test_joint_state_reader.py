@@ -46,6 +46,7 @@ def check_against_library(payloads: Sequence[bytes], found: Sequence[JointBatch]
         for place, row in enumerate(batch.rows.tolist()):
             expected = deserialize(payloads[row])
             assert tuple(expected.name) == batch.names
+            assert batch.received[place] == pytest.approx(1.0 + 1e-9 * row, abs=1e-12)
             assert batch.times[place] == expected.header.stamp.sec + 1e-9 * expected.header.stamp.nanosec
             columns = (batch.positions, batch.velocities, batch.efforts)
             for values, wanted in zip(columns, (expected.position, expected.velocity, expected.effort), strict=True):
@@ -78,10 +79,12 @@ def test_one_layout_takes_the_fast_way() -> None:
     rng = np.random.default_rng(0)
     names = [f"panda_joint{index}" for index in range(1, 8)]
     payloads = [message(names, *rng.standard_normal((3, 7)), stamp=(5, row)) for row in range(1000)]
+    # Others between them, so that they do not lie at equal distances.
+    payloads[40:40] = payloads[700:700] = [message(names[:1], [0.5])]
     decoder = JointStateDecoder(deserialize)
     found = decoder.decode(joined(payloads))
-    assert len(found) == 1
-    assert (decoder.fast, decoder.slow) == (1000, 0)
+    assert len(found) == 2
+    assert (decoder.fast, decoder.slow) == (1002, 0)
     check_against_library(payloads, found)
 
 

@@ -39,10 +39,12 @@ def message(store, kind, stamp, position, velocity):
     """One message; what was wanted is ten times what was measured."""
     t = store.types
     header = t["std_msgs/msg/Header"](t["builtin_interfaces/msg/Time"](1, stamp), "")
-    if kind == "DynamicJointState":
+    if kind.startswith("DynamicJointState"):
         value = t["control_msgs/msg/InterfaceValue"]
         columns = np.column_stack((np.full(len(position), 9.0), velocity, position))
         own = [value(["effort", "velocity", "position"], column) for column in columns]
+        if kind.endswith("one effort"):
+            own[1] = value(["velocity", "position"], columns[1, 1:])
         gripper = value(["force"], np.array([3.0]))
         return t["control_msgs/msg/DynamicJointState"](header, ["gripper", *NAMES], [gripper, *own])
     empty, zero = np.zeros(0), t["builtin_interfaces/msg/Duration"](0, 0)
@@ -71,7 +73,9 @@ def test_the_measured_point_of_older_controllers_is_called_actual(tmp_path):
     np.testing.assert_allclose(samples.velocities, 2.0 * samples.positions)
 
 
-@pytest.mark.parametrize("kind", ["DynamicJointState", "JointTrajectoryControllerState", "FrankaRobotState"])
+@pytest.mark.parametrize("kind", [
+    "DynamicJointState", "DynamicJointState, one effort", "JointTrajectoryControllerState", "FrankaRobotState",
+])  # fmt: skip
 def test_joint_states_of_other_types_are_read(store, tmp_path, kind):
     positions = np.column_stack((np.linspace(0.1, 0.2, 20), np.linspace(-0.5, 0.3, 20)))
     made = [message(store, kind, row * 1_000_000, q, 2.0 * q) for row, q in enumerate(positions)]

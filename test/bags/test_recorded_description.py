@@ -60,10 +60,19 @@ def test_masses_of_the_recording_count_and_the_difference_is_told(panda, text):
     assert "counts: masses or inertias, such as 49.71 kg at panda_joint1, the profile has 4.971 kg" in notes[1]
 
 
-def test_limits_of_the_recording_count(panda, text):
-    robot, notes = described(text.replace('velocity="2.175"', 'velocity="1.5"'), panda.joint_names)
-    assert robot.limits.velocity[0] == 1.5
-    assert any("velocity limit, 1.5 at panda_joint1, the profile has 2.175" in note for note in notes)
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('velocity="2.175"', 'velocity="1.5"', "velocity limit, 1.5 at panda_joint1, the profile has 2.175"),
+        ('effort="12.0"', 'effort="11"', "effort limit, 11 at panda_joint5, the profile has 12"),
+        ('lower="-3.0718"', 'lower="-3"', "lower position limit, -3 at panda_joint4, the profile has -3.072"),
+        ('upper="3.7525"', 'upper="3.5"', "upper position limit, 3.5 at panda_joint6, the profile has 3.752"),
+    ],
+)
+def test_limits_of_the_recording_count(panda, text, old, new, words):
+    robot, notes = described(text.replace(old, new), panda.joint_names)
+    assert robot.limits.velocity[0] == (1.5 if "velocity" in old else 2.175)
+    assert [note.partition("counts: ")[2] for note in notes[1:]] == [words]
 
 
 def test_a_description_without_the_hand_has_no_tool_to_mount(panda, text):
@@ -87,6 +96,12 @@ def test_a_tool_in_the_description_is_not_added_twice(panda, text):
 
 
 def test_another_arm_is_taken_as_it_is(panda, text):
-    robot, notes = described(text.replace('xyz="0 0 0.333"', 'xyz="0 0 0.334"'), panda.joint_names)
+    beside = '<link name="wall"/><joint name="stand" type="fixed"><parent link="panda_link0"/>'
+    beside += '<child link="wall"/></joint>'
+    own = text.replace('xyz="0 0 0.333"', 'xyz="0 0 0.334"').replace("</robot>", beside + "</robot>")
+    robot, notes = described(own, panda.joint_names[:6])
     assert robot.profile is None
+    # What the arm carries touches, not what stands beside it.
+    assert (robot.base_frame, robot.joint_names) == ("panda_link0", panda.joint_names[:6])
+    assert robot.model.frames[robot.tool_frame_id].parentJoint == 6
     assert "has no motor inertia" in notes[0]

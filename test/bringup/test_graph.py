@@ -51,6 +51,16 @@ def test_hardware_never_waits_for_anybody() -> None:
         assert not {"state_timeout", "state_age_limit"} & set(spec.parameters)
 
 
+@pytest.mark.parametrize("control", [False, True])
+def test_a_driver_of_the_suite_has_the_address_of_its_arm_and_holds_it_in_control_alone(control: bool) -> None:
+    made = {"driver": "franka_fci_relay", "addresses": ("10.0.0.2", "10.0.0.3"), "command_interface": "local_law"}
+    graph = dual_arm_graph(DualArmOptions(simulation=False, control=control, **made))
+    own = {spec.namespace: spec.parameters for spec in graph if spec.name == "franka_fci_relay"}
+    assert {arm: (each["address"], each["control"]) for arm, each in own.items()} == {
+        "left": ("10.0.0.2", control), "right": ("10.0.0.3", control),
+    }  # fmt: skip
+
+
 def test_two_arms_in_one_place_are_refused(tmp_path: Path) -> None:
     content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
     first, second = content["arms"]

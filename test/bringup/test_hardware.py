@@ -102,6 +102,9 @@ def test_each_version_of_a_ur_driver_has_its_own_kind_of_efforts(name: str, kind
             continue
         with pytest.raises(InvalidInputError, match=f"effort_kind: got {other}"):
             hardware.check_profile(given)
+    whole = dataclasses.replace(profile, effort_kind=kind, command_includes_gravity=True)
+    with pytest.raises(InvalidInputError, match=f"got true, expected false, as the driver of hardware {name} takes"):
+        hardware.check_profile(whole)
 
 
 def test_a_driver_that_takes_no_efforts_alone_has_a_relay_and_is_stopped_by_its_component() -> None:
@@ -128,6 +131,10 @@ def test_what_is_not_said_is_what_holds_without_hardware(tmp_path: Path) -> None
     assert load_hardware(path) == Hardware(name="mine", joint_states="states", commands="", period=0.004)
     path.write_text("joint_states: states\nperiod: 4e-3")  # which YAML 1.1 takes for text
     assert load_hardware(path).period == 0.004
+    for end in (0.0001, 0.1):
+        path.write_text(f"joint_states: states\nperiod: {end}")
+        assert load_hardware(path).period == end
+    assert (Hardware().interface, load_hardware("franka_fci").interface) == ("effort", "local_law")
     assert Hardware.commands == COMMAND_TOPICS["effort"]
     assert Hardware.joint_states == SingleArmOptions.joint_states
 
@@ -148,7 +155,7 @@ def test_what_is_not_said_is_what_holds_without_hardware(tmp_path: Path) -> None
         ("joint_states: states\nperiod: yes", "period"),
         ("joint_states: states\nperiod: 0", "period"),
         ("joint_states: states\nperiod: .nan", "period"),
-        ("joint_states: states\nperiod: 2", "period"),
+        ("joint_states: states\nperiod: 0.11", "period"),
     ],
 )
 def test_malformed_hardware_is_refused_in_one_line(tmp_path: Path, content: str, word: str) -> None:

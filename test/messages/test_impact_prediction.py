@@ -1,6 +1,7 @@
 """ImpactPrediction to and from ROS' classes and a recording's, with numbers that no two fields share."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -106,6 +107,14 @@ def test_every_field_comes_back(through):
 def test_what_is_not_known_stays_so(through):
     bare = Impact(source="service", time=2.0, valid=False, reason="no robot", time_to_impact=-1.0)
     check_equal(impact_from_message(through(bare)), bare)
+
+
+def test_what_recordings_of_earlier_versions_lack_has_its_default():
+    fields = vars(through_recording(IMPACT))
+    for name in ("task_number", "object_mass", "unique", "other_energy_losses"):
+        del fields[name]
+    found = impact_from_message(SimpleNamespace(**fields))
+    assert (found.task_number, found.predicted_mass, found.unique, found.other_energy_losses) == (0, 0.0, True, ())
 
 
 def test_fields_are_those_of_the_message():

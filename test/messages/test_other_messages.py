@@ -78,13 +78,13 @@ def arm(name: str, n: int) -> SimpleNamespace:
     )
 
 
-def test_a_cycle_of_two_arms_with_different_joints_is_split_arm_by_arm():
-    twists = np.arange(12.0).reshape(2, 6)
+def test_a_cycle_of_arms_with_different_joints_is_split_arm_by_arm():
+    twists = np.arange(18.0).reshape(3, 6)
     command = Command(
         time=3.0,
         mode=Mode.INTERIM,
-        effort=np.arange(5.0) + 10.0,
-        tool_position=np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]),
+        effort=np.arange(6.0) + 10.0,
+        tool_position=np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]]),
         tool_twist=twists,
         reference_twist=twists + 20.0,
         target_acceleration=twists + 40.0,
@@ -98,17 +98,18 @@ def test_a_cycle_of_two_arms_with_different_joints_is_split_arm_by_arm():
         command,
         ROS,
         header=Header(stamp=Time(sec=3), frame_id="world"),
-        arms=[arm("left", 2), arm("right", 3)],
-        joint_reference_velocity=np.arange(5.0) + 30.0,
+        arms=[arm("left", 2), arm("right", 3), arm("top", 1)],
+        joint_reference_velocity=np.arange(6.0) + 30.0,
     )
     message = deserialize_message(serialize_message(message), ControllerState)
     assert (message.header.stamp.sec, message.header.frame_id) == (3, "world")
     assert (message.mode, message.blend, message.solver_status) == (ControllerState.MODE_INTERIM, 0.25, 1)
     assert (message.reason, message.detail) == (ControllerState.REASON_STATE_STALE, "because")
-    left, right = message.arms
+    left, right, top = message.arms
     assert (left.arm, right.arm) == ("left", "right")
     assert list(left.joint_names) == ["left_0", "left_1"]
     assert list(left.effort) == [10.0, 11.0] and list(right.effort) == [12.0, 13.0, 14.0]
+    assert list(top.effort) == [15.0] and list(top.joint_reference_velocity) == [35.0]
     assert list(left.joint_reference_velocity) == [30.0, 31.0]
     assert list(right.joint_reference_velocity) == [32.0, 33.0, 34.0]
     np.testing.assert_array_equal(geometry.vector(right.tool_position), [0.4, 0.5, 0.6])

@@ -43,7 +43,7 @@ class Machine:
 FAULTS = [
     ("proc/version", "Linux version 6.8.0-50-generic (b) #1", "kernel", "6.8.0-50-generic", "PREEMPT_RT"),
     ("proc/self/limits", LIMITS.format(memory=2**40, priority=19), "realtime_priority", "up to 19", "rtprio 99"),
-    ("proc/self/limits", LIMITS.format(memory="8388608", priority=99), "locked memory", "up to 8 MB", "memlock"),
+    ("proc/self/limits", LIMITS.format(memory=2**29 - 1, priority=99), "locked memory", "up to 512 MB", "memlock"),
     ("proc/self/status", "Cpus_allowed_list:\t0-2\n", "processors", "3", "four or more"),
     ("sys/devices/system/cpu/isolated", "\n", "isolated processors", "none", "isolcpus"),
     (GOVERNOR, "powersave", "power governor", "performance, powersave", "cpupower"),

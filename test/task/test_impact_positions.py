@@ -8,11 +8,13 @@ import pytest
 
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import predict
 from impact_aware.impact.table_support import TableSupport
 from impact_aware.task import load_task
 from impact_aware.task.grasp import predict_grasp
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
+from impact_aware.task.make_field import base_placement
 
 SEED = 20261121
 
@@ -71,20 +73,27 @@ def test_the_map_of_a_push_is_exact_at_its_samples_and_says_what_it_is_of(robot)
 @pytest.mark.parametrize(("method", "inertia"), [("coulomb", "M+B_theta"), ("frictionless", "M")])
 def test_a_push_is_predicted_with_every_number_of_the_task(robot, method, inertia):
     entries = {"half_extents": [0.12, 0.065, 0.08], "friction_tool": 0.13, "friction_table": 0.9, "restitution": 0.35}
-    task = load_task("hit_and_push", {"object": entries, "fields": {"ante_radius_min": 0.1, "ante_radius_ratio": 1.3}})
+    fields = {"ante_radius_min": 0.1, "ante_radius_ratio": 1.3}
+    task = load_task("hit_and_push", {"object": entries, "fields": fields})
+    leaning = dataclasses.replace(task.arms[0], base_rpy=(0.05, 0.03, 0.1))
+    task = dataclasses.replace(task, arms=(leaning,))
+    base = base_placement(task.arms[0])
     direct = IntendedImpact(task, [robot], method=method, inertia=inertia)
     tool = np.array([0.55, 0.065 + robot.tool_radius, 0.14])
     q, dq = direct.state(0, tool)
     # So far aside that the field asks for another velocity than that of the impact.
     assert abs(direct.field.ante_impact().velocity(tool)[0]) > 0.01
-    np.testing.assert_allclose(robot.frame_jacobian(q)[:3] @ dq, direct.field.ante_impact().velocity(tool), atol=1e-9)
-    contact = Contact(robot.tool_frame, [0.0, 1.0, 0.0], radius=robot.tool_radius, friction=0.13, restitution=0.35)
-    box = homogeneous_box(2.2, [0.12, 0.065, 0.08], task.object.position)
+    moving = base.rotation @ robot.frame_jacobian(q)[:3] @ dq
+    np.testing.assert_allclose(moving, direct.field.ante_impact().velocity(tool), atol=1e-9)
+    normal, place = base.rotation[1], base.actInv(np.array(task.object.position))
+    contact = Contact(robot.tool_frame, normal, radius=robot.tool_radius, friction=0.13, restitution=0.35)
+    box = homogeneous_box(2.2, [0.12, 0.065, 0.08], place, rotation=base.rotation.T)
     how = {"obstacle": box, "method": method, "inertia": inertia}
     if method == "coulomb":
-        how["table"] = TableSupport(task.object.standing, box, 0.9, [0.0, 0.0, 1.0])
+        standing = PlacedShape(task.object.solid, place, base.rotation.T)
+        how["table"] = TableSupport(standing, box, 0.9, base.rotation[2])
     expected = predict(robot, q, dq, contact, **how).object_twist_after[:3]
-    np.testing.assert_allclose(direct([0.55, 0.14]), expected, atol=1e-12)
+    np.testing.assert_allclose(direct([0.55, 0.14]), base.rotation @ expected, atol=1e-12)
 
 
 def test_the_axes_of_a_map_are_those_of_the_impact_plane(robot):

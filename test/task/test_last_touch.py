@@ -76,7 +76,11 @@ def test_the_room_between_the_palms_tells_how_far_the_object_is_turned_to_either
     for side in (-2.0, 2.0):
         assert found.weights[np.isclose(found.turns, np.radians(side))] == pytest.approx(0.48, abs=0.03)
     square = predict_last_touch(TASK, ROBOTS, FIELD, touches())
-    assert square.weights[np.flatnonzero(square.turns == 0.0)] > 0.5
+    upright, half, other = (float(square.weights[np.isclose(square.turns, np.radians(a))][0]) for a in (0.0, 0.5, -0.5))
+    assert upright > 0.5 and half == pytest.approx(other, rel=0.05)
+    # Gauss' law: half a degree takes 0.7 mm, of which 0.25 mm are a standard deviation, as 1 deg is of the turn.
+    cost = (2.0 * HALF * np.radians(0.5) / 2.5e-4) ** 2 + (np.radians(0.5) / 0.0175) ** 2
+    assert half / upright == pytest.approx(np.exp(-0.5 * cost), rel=0.05)
 
 
 def test_a_palm_beside_the_middle_needs_another_turn_on_each_side():

@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from impact_aware.contact.hull import Hull
 from impact_aware.task.object_turn import ObjectTurn
 
 TRUE = pin.utils.rotate("z", 0.4)
@@ -48,6 +49,14 @@ def test_a_box_seen_to_lean_a_little_stands_and_one_that_leans_more_does_not():
     up = pin.utils.rotate("y", 0.5 * np.pi)
     turned = seen(5, true=up @ pin.utils.rotate("x", 0.04) @ TRUE, up=up[:, 2])
     assert apart(turned, up @ TRUE) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_mean_of_what_is_far_apart_is_a_rotation():
+    own = ObjectTurn()
+    own.shape = Hull([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.3, 0.0], [0.05, 0.05, 0.4]])
+    for step, axis in enumerate("xyz"):
+        own.take(0.01 * step, pin.utils.rotate(axis, np.pi - 0.1), -1.0)
+    assert np.linalg.det(own.rotation) == pytest.approx(1.0)
 
 
 def test_what_is_older_is_forgotten():
