@@ -71,6 +71,24 @@ def test_every_shipped_arm_is_made_of_bodies_and_waits_with_its_tool_down(name):
     np.testing.assert_allclose(robot.placement(robot.home).rotation[:, 2], [0.0, 0.0, -1.0], atol=1e-5)
 
 
+@pytest.mark.parametrize("name", profile_names())
+def test_every_shipped_tool_is_a_ball_and_torques_change_as_fast_as_published(name):
+    profile = load_profile(name)
+    tool = profile.tool
+    assert tool.center_of_mass == tool.position and profile.effort_rate == (1000.0,) * 7
+    np.testing.assert_allclose(tool.inertia_diagonal, 0.4 * tool.mass * tool.radius**2, rtol=1e-3)
+    assert tool.radius == (0.025 if name == "kuka_lwr4" else 0.03)
+
+
+def test_the_panda_s_friction_is_that_of_gaz_2019():
+    profile = load_profile("panda")
+    # Gaz et al. 2019, table II: phi_1, N m, and phi_2, s/rad; printed to three digits here.
+    span = [0.54615, 0.87224, 0.64068, 1.2794, 0.83904, 0.30301, 0.56489]
+    slope = [5.1181, 9.0657, 10.136, 5.5903, 8.3469, 17.133, 10.336]
+    np.testing.assert_allclose(profile.motor_friction, 0.5 * np.array(span), atol=6e-4)
+    np.testing.assert_allclose(profile.motor_friction_velocity, 2.0 / np.array(slope), atol=6e-4)
+
+
 def test_fields_are_read(tmp_path):
     profile = load_profile(write(tmp_path, GOOD))
     assert profile.name == "arm"

@@ -22,6 +22,23 @@ def test_every_task_that_comes_with_the_package_loads_and_all_its_objects_stand_
             assert task.with_object(other.name).table_height == pytest.approx(task.table_height, abs=1e-9), other.name
 
 
+@pytest.mark.parametrize("name", task_names())
+def test_shipped_tasks_hit_as_in_van_steen_2024(name):
+    task, lifts = load_task(name), name.startswith("dual_arm_grab")
+    fields, thing = task.fields, task.object
+    # Table I; ramps, deceleration and the radius sideways are not from there.
+    assert (fields.alpha, fields.ante_radius_ratio, fields.ante_rotation_gain) == (5.0, 2.0, 30.0)
+    assert (fields.post_gain, fields.post_radius_min, fields.post_radius_max) == (2.0, 0.1, 0.3)
+    assert (fields.post_rotation_gain, fields.ante_radius_min, fields.ante_rotation_deceleration) == (30.0, 0.0, 6.0)
+    assert (fields.start_ramp, fields.post_sideways_radius) == ((0.4, 0.0) if lifts else (0.5, 0.1))
+    assert (thing.friction_table, thing.friction_tool) == (0.3, 0.3 if name == "hit_and_push" else 0.8)
+    for arm in task.arms:
+        assert np.linalg.norm(arm.impact_velocity) == pytest.approx(np.hypot(0.3, 0.12) if lifts else 0.5, rel=1e-6)
+        assert arm.pad_half_sizes == ((0.0, 0.0, 0.0) if name == "hit_and_push" else (0.04, 0.04, 0.03))
+        held = (arm.pad_time_constant, arm.load_share, arm.clamping_margin, arm.clamping_floor)
+        assert held == ((0.002, 0.5, 4.0, 25.0) if lifts else (0.0, 0.0, 0.0, 0.0))
+
+
 def test_entries_can_be_changed_without_touching_the_rest():
     task, changed = load_task("hit_and_push"), load_task("hit_and_push", {"object": {"mass": 1.0}})
     assert changed.object.mass == 1.0
