@@ -150,6 +150,7 @@ def test_what_is_not_said_is_what_holds_without_hardware(tmp_path: Path) -> None
         ("joint_states: 3", "joint_states"),
         ("joint_states: my states", "joint_states"),
         ("joint_states: states\nno_commands: 3", "no_commands"),
+        ("joint_states: states\neffort_kind: torque", "link_torque, motor_torque, without_gravity, current"),
         ("joint_states: states\ncommands: torques\nno_commands: none", "nothing beside no_commands"),
         ("joint_states: states\nperiod: fast", "period"),
         ("joint_states: states\nperiod: yes", "period"),
@@ -198,10 +199,3 @@ def test_a_driver_of_one_kind_of_efforts_refuses_profiles_of_another(tmp_path, k
         return
     with pytest.raises(InvalidInputError, match=f"effort_kind.*{kind}, as the driver of hardware version_7"):
         driver.check_profile(profile)
-
-
-def test_a_kind_of_efforts_that_is_none_is_refused(tmp_path):
-    path = tmp_path / "arm.yaml"
-    path.write_text("joint_states: joint_states\neffort_kind: torque\n")
-    with pytest.raises(InvalidInputError, match="link_torque, motor_torque, without_gravity, current"):
-        load_hardware(path)

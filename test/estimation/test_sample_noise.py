@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from impact_aware.estimation.sample_noise import without_spikes
+from impact_aware.estimation.sample_noise import Noise, noise_of, without_spikes
 
 NOISE = np.array([0.02, 0.3])
+
+
+def test_noise_is_that_of_the_encoder_and_of_stamps_at_speed() -> None:
+    steps = 1e-3 * np.array([0.0, 3.0, 1.0, 4.0, 8.0, 2.0])[:, None]
+    # Rounding to a step is uniform over it.
+    assert noise_of(0.01 * np.arange(6), steps).encoder == pytest.approx(1e-3 / np.sqrt(12.0))
+    np.testing.assert_allclose(Noise(np.array([3e-5]), 2e-5).at(np.array([-2.0])), 5e-5)
 
 
 def course() -> tuple[np.ndarray, np.ndarray]:

@@ -61,6 +61,9 @@ def test_a_tap_that_is_known_well_counts_more():
     loose = fit(taps(heights=(0.0, 0.0, 0.0, 0.0015)), errors=[1e-4, 1e-4, 1e-4, 5e-3])
     even = fit(taps(heights=(0.0, 0.0, 0.0, 0.0015)), errors=[1e-4] * 4)
     assert np.arccos(loose.normal @ NORMAL) < 0.1 * np.arccos(even.normal @ NORMAL)
+    # Of four taps one is spare: what it is off widens the errors, in standard deviations.
+    off = np.sqrt(np.sum(even.distances**2)) / np.hypot(1e-4, TAP_ERROR)
+    assert even.normal_error == pytest.approx(off * fit(taps(), errors=[1e-4] * 4).normal_error, rel=1e-3)
 
 
 @pytest.mark.parametrize(

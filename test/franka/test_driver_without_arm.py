@@ -137,6 +137,14 @@ def test_without_a_valid_law_the_arm_brakes_and_is_then_held():
     assert (states["sent_time"] >= states["law_time"]).all() and (states["law_time"] > 0.0).all()
 
 
+def test_a_reflex_in_motion_is_reported_by_its_name_and_before_any_state_after_it():
+    stop = {"error": FrankaError("libfranka: Move command aborted: motion aborted by reflex! [\"joint_reflex\"]")}
+    arm, states = driven({}, {}, {}, stop, {"mode": Mode.Reflex}, {"mode": Mode.Reflex}, control=True)
+    assert (STOPPED, "joint_reflex") in arm.reports
+    assert states["phase"].tolist() == [HOLDING, HOLDING, WATCHING]
+    assert np.diff(states["report"]).tolist() == [0.0, 1.0]
+
+
 def test_recovery_is_nothing_where_nothing_has_stopped_and_a_refused_one_is_reported(bindings, monkeypatch):
     recover = {"put": [lambda node: node.put_request(recover=True)]}
     arm, _ = driven({}, recover, {})

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import PoseStamped, Quaternion, Twist, Vector3
+from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ControllerState
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Header
@@ -116,24 +116,6 @@ def test_a_cycle_of_arms_with_different_joints_is_split_arm_by_arm():
     np.testing.assert_array_equal(geometry.twist(right.tool_velocity), twists[1])
     np.testing.assert_array_equal(geometry.twist(right.reference_velocity), twists[1] + 20.0)
     np.testing.assert_array_equal(geometry.twist(left.target_acceleration), twists[0] + 40.0)
-
-
-@pytest.mark.parametrize("values", [np.array([0.1, 0.2, 0.3]), [0.1, 0.2, 0.3]])
-def test_vectors_there_and_back(values):
-    target = Vector3()
-    geometry.write_vector(target, values)
-    assert (target.x, target.y, target.z) == (0.1, 0.2, 0.3)
-    np.testing.assert_array_equal(geometry.vector(target), values)
-
-
-def test_twists_and_quaternions_there_and_back():
-    twist, quaternion = Twist(), Quaternion()
-    geometry.write_twist(twist, np.arange(6.0))
-    geometry.write_quaternion(quaternion, [0.1, 0.2, 0.3, 0.9])
-    assert (twist.linear.x, twist.linear.z, twist.angular.x, twist.angular.z) == (0.0, 2.0, 3.0, 5.0)
-    assert (quaternion.x, quaternion.w) == (0.1, 0.9)
-    np.testing.assert_array_equal(geometry.twist(twist), np.arange(6.0))
-    np.testing.assert_array_equal(geometry.quaternion(quaternion), [0.1, 0.2, 0.3, 0.9])
 
 
 def test_stamps_keep_their_nanoseconds():

@@ -133,6 +133,10 @@ def test_the_map_says_which_column_is_what(tmp_path):
     assert batch.positions.tolist() == [[2, 1], [8, 7]]
     assert batch.velocities.tolist() == [[4, 3], [10, 9]]
     assert batch.efforts.tolist() == [[6, 5], [12, 11]]
+    # A name within another one is not that joint's, and what is commanded is not measured too.
+    path.write_text("t,q_j1,q_j10,tau1,tau2\n0,1,2,3,4\n")
+    table = open_table(path, read_column_map("q=q_* command=tau1,tau2"), ("j10", "j1"))
+    assert rows_of(table).positions.tolist() == [[2, 1]] and rows_of(table).efforts is None
 
 
 @pytest.mark.parametrize(

@@ -286,6 +286,11 @@ def test_joints_in_rows_and_vectors_in_cells_of_a_frame(tmp_path):
     ("header", "columns", "words"),
     [
         (["time", *numbered("q{} (deg)")], [TIMES, *POSITIONS.T], r"got q0 \(deg\), expected --degrees, as its name"),
+        (
+            ["time", *numbered("q{}"), *numbered("dq{} (deg/s)")],
+            [TIMES, *split(POSITIONS, VELOCITIES)],
+            r"got dq0 \(deg/s\), expected --degrees",
+        ),
         (["sec", "nanosec", *numbered("q{}")], [TIMES, TIMES, *POSITIONS.T], r"one column: sec \+ 1e-9 nanosec"),
         (
             ["time", *numbered("left_arm_joint_{}"), *numbered("right_arm_joint_{}")],

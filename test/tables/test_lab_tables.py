@@ -7,7 +7,9 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.recordings.whole_recording import samples_in_table
 from impact_aware.tables.column_file import open_columns
 from impact_aware.tables.joint_table import joint_columns, open_table
+from impact_aware.tables.names import angle_unit
 from impact_aware.tables.options import ColumnMap, TableOptions, read_column_map
+from impact_aware.tables.text import read_cell
 
 # Two joints at five times; every number occurs once.
 ROWS = np.array([[0.005 * k, 0.5 + 0.25 * k, -1.75 - 0.125 * k] for k in range(5)])
@@ -16,6 +18,19 @@ NAMES = ("time", "q_a", "q_b")
 
 def text_of(cells, delimiter):
     return "\n".join(delimiter.join(row) for row in cells) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [("q1 (deg)", "deg"), ("q1_deg", "deg"), ("position_rad_3", "rad"), ("q1 [rad]", "rad"), ("q1", "")],
+)
+def test_a_unit_of_angles_stands_in_brackets_or_between_words(name, unit):
+    assert angle_unit(name) == unit
+
+
+def test_a_date_counts_from_its_own_zone():
+    noon = read_cell("2024-05-01T12:00:00Z")
+    assert noon == read_cell("2024-05-01 14:30:00.0+02:30") == read_cell("2024-05-01T07:00:00-0500") == [1714564800.0]
 
 
 def cells_of(header=NAMES, decimal="."):
@@ -93,6 +108,7 @@ def test_faults_below_lines_of_metadata_have_the_line_of_the_file(tmp_path):
     [
         ("time", 1.7e9 + 0.005 * np.arange(30), 1.0, False),
         ("time", 0.001 * np.arange(30), 1.0, False),
+        ("time", 0.15 * np.arange(30), 1.0, False),
         ("t", 5.0 * np.arange(30), 1e-3, True),
         ("stamp", 1.7e12 + 1.0 * np.arange(30), 1e-3, True),
         ("timestamp", 1.7e15 + 5000.0 * np.arange(30), 1e-6, True),
