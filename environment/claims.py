@@ -166,7 +166,7 @@ _FEW = 6
 _PIN = ("`pin.impulseDynamics` with its kinematics", "microseconds.pin_impulse_dynamics")
 _RAW = ("`rosbags`, raw", "raw_messages_per_second")
 _CYCLE = ("control", "reference", "robot")
-_FAULTS = ("control", "nodes", "detection", "reference", "simulation")
+_FAULTS = ("control", "nodes", "ros", "detection", "reference", "simulation")
 _DELAYS = ("delay_ms.p50", "delay_ms.p99")
 _CONTROLLERS = ("group", "proposed", "no RS", "no interim mode", "no impact map")
 
@@ -195,14 +195,14 @@ CLAIMS: dict[str, Claim] = {
     "service": Claim(
         "performance",
         "bench service",
-        _rooms("nodes", "impact", "messages"),
+        _rooms("nodes", "ros", "impact", "messages"),
         RATIOS,
         ratios(("p50, us", "predict.p50_us", "an empty service", "empty.p50_us", "ratio_p50", "<= 1.6")),
     ),
     "dds": Claim(
         "performance",
         "bench dds --seconds 60",
-        _rooms("nodes", "messages", *_CYCLE),
+        _rooms("nodes", "ros", "messages", *_CYCLE),
         RATIOS,
         ratios(
             ("state to torque, p50, us", "control.p50_us", "a bare echo", "echo.p50_us", "ratio_p50", ""),
@@ -268,7 +268,7 @@ CLAIMS: dict[str, Claim] = {
         "validation",
         "bench franka",
         (
-            *_rooms("control", "reference", "detection", "nodes", "impact", "franka"),
+            *_rooms("control", "reference", "detection", "nodes", "ros", "impact", "franka"),
             "rigs/impact_aware_rigs/franka",
         ),
         ("figure", "measured", "aim"),
@@ -292,7 +292,7 @@ CLAIMS: dict[str, Claim] = {
     "franka-faults": Claim(
         "franka",
         "bench franka_faults",
-        (*_rooms("control", "franka", "nodes"), "rigs/impact_aware_rigs/franka"),
+        (*_rooms("control", "franka", "nodes", "ros"), "rigs/impact_aware_rigs/franka"),
         (
             "what happens", "torque, of its limit", "torque rate, N m/s", "speed at that time, rad/s",
             "largest afterwards", "at rest after, ms", "the controller reports", "recovery", "unsafe",

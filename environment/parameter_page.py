@@ -11,9 +11,9 @@ from impact_aware.bringup.start import EXECUTABLES
 from impact_aware.contact.options import ContactOptions, ObjectOptions
 from impact_aware.control import ControlParameters
 from impact_aware.nodes.object_poses import ObjectPoseSettings
-from impact_aware.nodes.ros.readiness import ReadinessSettings
-from impact_aware.nodes.ros.realtime import RealtimeSettings
 from impact_aware.parameters import ParameterRow, parameter_rows
+from impact_aware.ros.readiness import ReadinessSettings
+from impact_aware.ros.realtime import RealtimeSettings
 from impact_aware.tables.options import TableOptions
 
 NODES = (

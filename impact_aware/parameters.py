@@ -1,6 +1,6 @@
 """Options declared once: dataclass fields that carry description, unit and range.
 
-A field makes the parameter of a node (`impact_aware.nodes.ros.ros_parameters`), the flag of a command
+A field makes the parameter of a node (`impact_aware.ros.ros_parameters`), the flag of a command
 (`impact_aware.cli.options`), the key of a YAML file (`from_mapping`) and the row of docs/parameters.md.
 """
 

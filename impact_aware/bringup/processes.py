@@ -116,7 +116,7 @@ def end_processes(processes: Iterable[NodeProcess], patience: float = 5.0) -> li
     """End processes side by side: SIGINT, then SIGTERM, then SIGKILL, each `patience` seconds after the other.
 
     A node that hangs while it leaves the middleware ends by itself before that, and logs its stack
-    (`nodes.ros.runtime`); one that has to be killed writes its stack first.
+    (`ros.runtime`); one that has to be killed writes its stack first.
 
     Returns:
         Names of those that had to be killed.

@@ -18,8 +18,8 @@ from impact_aware.messages.linear_feedback import law_to_control
 from impact_aware.messages.local_law import TYPE as LAW_TYPE
 from impact_aware.messages.local_law import law_to_message
 from impact_aware.nodes.controller_settings import Settings
-from impact_aware.nodes.ros.messages import ROS, effort_begin, message_class
-from impact_aware.nodes.ros.qos import COMMAND_QOS
+from impact_aware.ros.messages import ROS, effort_begin, message_class
+from impact_aware.ros.qos import COMMAND_QOS
 from impact_aware.task.arms import Arm
 
 

@@ -17,10 +17,10 @@ from impact_aware.detection.input_monitor import InputQuality
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.joint_state_source import DRIVER, NO_STAMPS, JointStateSource
-from impact_aware.nodes.ros.liveness import WATCHDOG, NameClaim, TwinWatch, Upstream, WatchdogLink
-from impact_aware.nodes.ros.qos_match import mismatches, no_subscriber, silenced, why_silent
-from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.ros.liveness import WATCHDOG, NameClaim, TwinWatch, Upstream, WatchdogLink
+from impact_aware.ros.qos_match import mismatches, no_subscriber, silenced, why_silent
+from impact_aware.ros.readiness import Readiness
 from impact_aware.task.arms import Arm
 
 RATE_TOLERANCE = 0.2

@@ -16,8 +16,8 @@ from impact_aware.control.local_law import LawFollower
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import TYPE as LAW_TYPE
 from impact_aware.messages.local_law import law_from_message
-from impact_aware.nodes.ros.messages import message_class
-from impact_aware.nodes.ros.qos import COMMAND_QOS
+from impact_aware.ros.messages import message_class
+from impact_aware.ros.qos import COMMAND_QOS
 from impact_aware.simulation.sensors import JointReading
 from impact_aware.task.arms import Arm
 

@@ -22,13 +22,13 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from impact_aware.bags.link_transforms import TF, TF_STATIC, TRANSFORMS_TYPE, LinkTransforms, transforms
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp
-from impact_aware.nodes.ros.messages import definition_file, message_class
-from impact_aware.nodes.ros.qos import LATCHED_QOS
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
+from impact_aware.ros.messages import definition_file, message_class
+from impact_aware.ros.qos import LATCHED_QOS
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 from impact_aware.task import load_task
 from impact_aware.task.arms import arms_of_task, frame_names
 

@@ -11,9 +11,9 @@ from rclpy.node import Node
 from impact_aware.bringup.task_parameters import own_arm
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.task import task_from_message
-from impact_aware.nodes.ros.frames import Frames
-from impact_aware.nodes.ros.qos import LATCHED_QOS, own_and_common
-from impact_aware.nodes.ros.timers import steady_timer
+from impact_aware.ros.frames import Frames
+from impact_aware.ros.qos import LATCHED_QOS, own_and_common
+from impact_aware.ros.timers import steady_timer
 from impact_aware.task import ArmTask, Task
 from impact_aware.task.arms import base_numbers
 from impact_aware.task.base_watch import BaseWatch

@@ -28,18 +28,18 @@ from impact_aware.messages.linear_feedback import TYPE as CONTROL_TYPE
 from impact_aware.messages.local_law import TYPE as LAW_TYPE
 from impact_aware.messages.local_law import law_from_message
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.nodes.ros.controller_switch import ComponentSwitch, ControllerSwitch, Deactivation, Outcome
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.liveness import Heartbeats
-from impact_aware.nodes.ros.messages import UndecodableError, decoded, effort_begin, message_class
-from impact_aware.nodes.ros.qos import LATEST_QOS, STREAM_QOS
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import INTERFACES
+from impact_aware.ros.controller_switch import ComponentSwitch, ControllerSwitch, Deactivation, Outcome
+from impact_aware.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.ros.liveness import Heartbeats
+from impact_aware.ros.messages import UndecodableError, decoded, effort_begin, message_class
+from impact_aware.ros.qos import LATEST_QOS, STREAM_QOS
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 
 LOOK_PERIOD = 0.002
 """Wall time between two looks at the age of the commands, s."""

@@ -19,8 +19,8 @@ from impact_aware.control.qp import TimeBudget
 from impact_aware.messages.controller_state import command_to_message
 from impact_aware.messages.stamps import write_stamp
 from impact_aware.nodes.joint_state_source import JointStateSource
-from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import STREAM_QOS
+from impact_aware.ros.messages import ROS
+from impact_aware.ros.qos import STREAM_QOS
 from impact_aware.task.arms import Arm
 
 MOST_MISSED = 1000

@@ -20,9 +20,9 @@ from impact_aware.control.local_law import (
     SHORTEST_VALIDITY,
 )
 from impact_aware.errors import ImpactAwareError
-from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.parameters import described, parameter_rows
 from impact_aware.robot.profile import INTERFACES
+from impact_aware.ros.ros_parameters import load_settings
 from impact_aware.task.arms import Arm, several_arms, single_arm
 
 TUNABLE = frozenset(row.name for row in parameter_rows(ControlParameters) if row.tunable)

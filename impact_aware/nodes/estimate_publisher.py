@@ -11,9 +11,9 @@ from rclpy.publisher import Publisher
 from impact_aware.arrays import Array
 from impact_aware.estimation.online import LateEstimate, OnlineEstimation, prediction_error
 from impact_aware.messages.impact_prediction import impact_to_message
-from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.records import Impact
+from impact_aware.ros.messages import ROS
+from impact_aware.ros.timers import steady_timer
 
 PAUSE = 0.001
 """Wall time by which a fit is put off, s, so that it does not run within the callback of a state."""

@@ -32,17 +32,17 @@ from impact_aware.franka.driver import CONTROL, LEAVE, RECOVER, DriverSettings
 from impact_aware.messages.local_law import law_from_message
 from impact_aware.nodes.bases import NOT_KNOWN, TaskBases
 from impact_aware.nodes.plant_time import SimulatedClock
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.liveness import PERIOD, Heartbeats
-from impact_aware.nodes.ros.messages import UndecodableError, decoded, stamp
-from impact_aware.nodes.ros.qos import COMMAND_QOS
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.nodes.state_publisher import StatePublisher
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
+from impact_aware.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.ros.liveness import PERIOD, Heartbeats
+from impact_aware.ros.messages import UndecodableError, decoded, stamp
+from impact_aware.ros.qos import COMMAND_QOS
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 from impact_aware.task.arms import single_arm
 
 MODES = ("other", "idle", "move", "guiding", "reflex", "user stopped", "automatic error recovery")

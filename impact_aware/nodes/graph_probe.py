@@ -19,14 +19,14 @@ from sensor_msgs.msg import JointState
 from impact_aware.arrays import Array
 from impact_aware.json_text import json_text
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.nodes.ros.diagnostics import listening_addresses
-from impact_aware.nodes.ros.qos import state_qos
-from impact_aware.nodes.ros.qos_match import end_name, qos_gap, why_silent
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.robot import load_profile
+from impact_aware.ros.diagnostics import listening_addresses
+from impact_aware.ros.qos import state_qos
+from impact_aware.ros.qos_match import end_name, qos_gap, why_silent
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 
 LOWEST_RATE = 200.0
 """Rate below which impacts are hard to detect, Hz."""

@@ -35,16 +35,16 @@ from impact_aware.messages.task import task_from_message
 from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
-from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS, own_and_common
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.robot_source import provide_robot
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 from impact_aware.robot import JointOrder, RobotModel
+from impact_aware.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.ros.liveness import HeartbeatSender, TwinWatch
+from impact_aware.ros.messages import ROS
+from impact_aware.ros.qos import EVENT_QOS, LATCHED_QOS, own_and_common
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.robot_source import provide_robot
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
 from impact_aware.task.arms import robot_on_base
 
 

@@ -27,17 +27,17 @@ from impact_aware.messages.object_pose import TYPES, object_pose
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
 from impact_aware.nodes.object_poses import OBJECT_QOS
-from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.ros.liveness import TwinWatch
-from impact_aware.nodes.ros.messages import ROS, message_class
-from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS, own_and_common
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.robot_source import provide_robot
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.records.impact import DRAWN, Impact
+from impact_aware.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.ros.liveness import TwinWatch
+from impact_aware.ros.messages import ROS, message_class
+from impact_aware.ros.qos import LATCHED_QOS, STREAM_QOS, own_and_common
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.robot_source import provide_robot
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 
 try:
     from tf2_ros import TransformBroadcaster

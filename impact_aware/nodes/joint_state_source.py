@@ -18,10 +18,10 @@ from impact_aware.detection import JointSample
 from impact_aware.detection.input_monitor import RATE_TOLERANCE, InputMonitor, InputQuality
 from impact_aware.messages.joint_state import JointStateLayout, learn_layout, name_count
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, stamp_seconds
-from impact_aware.nodes.ros.messages import UndecodableError, decoded
-from impact_aware.nodes.ros.qos import state_qos
-from impact_aware.nodes.ros.qos_match import PATIENCE, why_silent
 from impact_aware.robot.joint_reader import JointReader
+from impact_aware.ros.messages import UndecodableError, decoded
+from impact_aware.ros.qos import state_qos
+from impact_aware.ros.qos_match import PATIENCE, why_silent
 from impact_aware.task.arms import Arm
 from impact_aware.task.last_touch import Touch
 

@@ -33,18 +33,18 @@ from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.predictor_settings import Settings, rotation_of_rpy
-from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
-from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS, own_and_common
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.robot_source import provide_robot
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.ranges import Range
 from impact_aware.records import Impact
 from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.robot.plausible import check_state
+from impact_aware.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.ros.liveness import HeartbeatSender, TwinWatch
+from impact_aware.ros.messages import ROS
+from impact_aware.ros.qos import EVENT_QOS, LATCHED_QOS, own_and_common
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.robot_source import provide_robot
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
 from impact_aware.task import base_placement
 from impact_aware.task.arms import base_poses
 

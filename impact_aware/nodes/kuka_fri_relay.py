@@ -24,15 +24,15 @@ from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.nodes.bases import NOT_KNOWN, TaskBases
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.liveness import WATCHDOG
-from impact_aware.nodes.ros.messages import UndecodableError, decoded, message_class
-from impact_aware.nodes.ros.qos import COMMAND_QOS
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
+from impact_aware.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.ros.liveness import WATCHDOG
+from impact_aware.ros.messages import UndecodableError, decoded, message_class
+from impact_aware.ros.qos import COMMAND_QOS
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
 from impact_aware.task.arms import single_arm
 
 JOINTS = 7

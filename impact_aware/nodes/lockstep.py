@@ -14,9 +14,9 @@ from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import Heartbeat, StepDone
 from rclpy.node import Node
 
-from impact_aware.nodes.ros.liveness import HeartbeatSender, HeartbeatWatch, heartbeat_topic
-from impact_aware.nodes.ros.qos import LATEST_QOS, STEP_DONE_QOS
-from impact_aware.nodes.ros.timers import steady_timer
+from impact_aware.ros.liveness import HeartbeatSender, HeartbeatWatch, heartbeat_topic
+from impact_aware.ros.qos import LATEST_QOS, STEP_DONE_QOS
+from impact_aware.ros.timers import steady_timer
 
 TOPIC = "step_done"
 

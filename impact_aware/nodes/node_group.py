@@ -17,8 +17,8 @@ from impact_aware.nodes.impact_markers import ImpactMarkersNode
 from impact_aware.nodes.joint_state_source import ServingOrder
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.runtime import run_nodes
 from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.ros.runtime import run_nodes
 
 NODES = {
     "impact_detector": ImpactDetectorNode,

@@ -19,12 +19,12 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from impact_aware.contact.shape import Shape
 from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line
 from impact_aware.messages.object_pose import TYPES, ObjectPose, detected_object, object_pose
-from impact_aware.nodes.ros.frames import Frames
-from impact_aware.nodes.ros.messages import message_class
-from impact_aware.nodes.ros.qos_match import why_silent
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
+from impact_aware.ros.frames import Frames
+from impact_aware.ros.messages import message_class
+from impact_aware.ros.qos_match import why_silent
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.timers import steady_timer
 from impact_aware.task.object_watch import ObjectLimits, ObjectWatch
 from impact_aware.transform_buffer import FrameError, FutureError
 

@@ -11,10 +11,10 @@ from std_msgs.msg import String
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.impact_prediction import impact_to_message
 from impact_aware.nodes.arm_inputs import ArmInput
-from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.state_publisher import StatePublisher
 from impact_aware.resources import read_text
+from impact_aware.ros.messages import ROS
+from impact_aware.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.simulation import ImpactTruth
 from impact_aware.simulation.impact_truth import impact_of_truth
 from impact_aware.task.arms import Arm

@@ -8,8 +8,8 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 
-from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.ros.qos import STREAM_QOS
+from impact_aware.ros.messages import stamp
+from impact_aware.ros.qos import STREAM_QOS
 
 TOPIC = "/clock"
 

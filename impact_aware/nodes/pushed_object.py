@@ -10,7 +10,7 @@ from rclpy.publisher import Publisher
 from impact_aware.control import ControlSession
 from impact_aware.messages.geometry import vector, write_quaternion, write_vector
 from impact_aware.messages.stamps import seconds, write_stamp
-from impact_aware.nodes.ros.qos import LATEST_QOS
+from impact_aware.ros.qos import LATEST_QOS
 
 TOPIC = "reference_field/object"
 

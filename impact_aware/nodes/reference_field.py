@@ -37,17 +37,17 @@ from impact_aware.nodes.bases import BaseLookup
 from impact_aware.nodes.joint_state_source import RecentStates
 from impact_aware.nodes.object_poses import ObjectPoses, ObjectPoseSettings
 from impact_aware.nodes.pushed_object import object_publisher, pose_message
-from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.ros.frames import Frames
-from impact_aware.nodes.ros.liveness import HeartbeatSender, TwinWatch
-from impact_aware.nodes.ros.messages import ROS, UndecodableError, decoded
-from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS, LATCHED_QOS, LATEST_QOS
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described, shared
 from impact_aware.planning import plan_hit
 from impact_aware.robot.link_shapes import link_shapes
+from impact_aware.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.ros.frames import Frames
+from impact_aware.ros.liveness import HeartbeatSender, TwinWatch
+from impact_aware.ros.messages import ROS, UndecodableError, decoded
+from impact_aware.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS, LATCHED_QOS, LATEST_QOS
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
 from impact_aware.task import Task, load_task, task_names
 from impact_aware.task.arms import arms_of_task, frame_names, without_tf
 from impact_aware.yaml_text import read_yaml_mapping

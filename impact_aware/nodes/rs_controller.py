@@ -31,14 +31,14 @@ from impact_aware.nodes.controller_settings import RunTimeGains, Settings
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.pushed_object import listen_to_object
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
-from impact_aware.nodes.ros.liveness import Upstream, WatchdogLink, listen_to_driver
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.realtime import freeze_garbage
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
+from impact_aware.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.ros.lifecycle import SteadyLifecycleNode
+from impact_aware.ros.liveness import Upstream, WatchdogLink, listen_to_driver
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.realtime import freeze_garbage
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 from impact_aware.task.arms import Arm, check_bases, check_names
 
 WATCHDOG_PERIOD = 0.02

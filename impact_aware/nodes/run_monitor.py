@@ -17,9 +17,9 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from impact_aware.json_text import json_text
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 
 REQUESTS = ("safe_stop", "reset", "start")
 """Services of the controller that a line on the standard input may name."""

@@ -28,16 +28,16 @@ from impact_aware.nodes.lockstep import LockstepGate
 from impact_aware.nodes.plant_arm import PlantArm, plant_states
 from impact_aware.nodes.plant_time import LOOKS, SimulatedClock, WallPace
 from impact_aware.nodes.pushed_object import pose_message
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.liveness import TwinWatch
-from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.ros.readiness import Readiness
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
+from impact_aware.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.ros.liveness import TwinWatch
+from impact_aware.ros.messages import stamp
+from impact_aware.ros.readiness import Readiness
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings
 from impact_aware.simulation.joint_elasticity import STIFFNESS, JointElasticity
 from impact_aware.simulation.task_scene import Truth, task_scene

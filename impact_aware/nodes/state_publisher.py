@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from impact_aware.arrays import Array
 from impact_aware.messages.joint_state import learn_layout
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
-from impact_aware.nodes.ros.qos import state_qos
+from impact_aware.ros.qos import state_qos
 
 
 class Reading(Protocol):

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from graph_topics import TOPICS
 
-from impact_aware.nodes.ros.messages import message_class
 from impact_aware.report.run_figure import JOINT_COLORS
 from impact_aware.robot import load_profile
+from impact_aware.ros.messages import message_class
 
 ROOT = Path(__file__).resolve().parents[2]
 JOINTS = load_profile("panda").joint_names

@@ -17,9 +17,9 @@ from impact_aware.control.local_law import LocalLaw
 from impact_aware.franka.channel import FOLLOWING, HOLDING
 from impact_aware.messages.local_law import law_to_message
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import COMMAND_QOS, HEARTBEAT_QOS, state_qos
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import ROS
+from impact_aware.ros.qos import COMMAND_QOS, HEARTBEAT_QOS, state_qos
 from impact_aware_rigs.franka import SimulatedFranka
 
 FR3 = RobotModel.from_profile("fr3")

@@ -19,10 +19,10 @@ from impact_aware.detection.watch_settings import WatchSettings, make_watch
 from impact_aware.franka.channel import Channel
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
-from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.runtime import make_executor
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import ROS
+from impact_aware.ros.runtime import make_executor
 from impact_aware.task import load_task, make_field, start_posture
 
 ROBOT = RobotModel.from_profile("panda")

@@ -11,7 +11,7 @@ from std_msgs.msg import Header
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.object_pose import detected_object, object_pose
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.ros.messages import stamp
 
 TURNED = pin.SE3(pin.utils.rotate("z", 0.3) @ pin.utils.rotate("x", -0.2), np.array([0.4, -0.1, 0.9]))
 ORIGIN = pin.SE3(pin.utils.rotate("y", 0.5), np.array([0.3, 0.2, 0.8]))

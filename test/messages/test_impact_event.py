@@ -23,8 +23,8 @@ from impact_aware.messages.impact_event import (
     outcome_of_event,
 )
 from impact_aware.messages.stamps import seconds
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.records import ImpactEvent
+from impact_aware.ros.messages import ROS
 
 EVENT = ImpactEvent(
     time=12.25,

@@ -26,10 +26,10 @@ from impact_aware.messages.impact_prediction import (
     impact_to_message,
     predicted_impact,
 )
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.records import ContactImpulse, Impact
 from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.robot.model import INERTIA_CHOICES
+from impact_aware.ros.messages import ROS
 
 ROBOT = RobotModel.from_profile("panda")
 

@@ -22,7 +22,7 @@ from impact_aware.messages import geometry
 from impact_aware.messages.controller_state import command_to_message
 from impact_aware.messages.marker import TYPE, changes_to_message, delete_all
 from impact_aware.messages.stamps import seconds, serialized_stamp, stamp_seconds, to_nanoseconds, write_stamp
-from impact_aware.nodes.ros.messages import ROS, stamp
+from impact_aware.ros.messages import ROS, stamp
 
 MARKER = Marker(
     kind=Kind.ARROW,

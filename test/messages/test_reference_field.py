@@ -5,9 +5,9 @@ import pytest
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_from_message, field_to_message
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import ROS
 from impact_aware.task import load_task, make_field
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from impact_aware.messages.stamps import seconds
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.ros.messages import stamp
 
 
 @given(st.integers(0, 2**31 - 2), st.integers(0, 999_999_999))

@@ -9,7 +9,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from impact_aware.errors import ImpactAwareError
 from impact_aware.messages.task import task_from_message, task_to_message
-from impact_aware.nodes.ros.messages import ROS
+from impact_aware.ros.messages import ROS
 from impact_aware.task import FieldParameters, base_placement, load_task, task_names
 
 ROUNDING = 1e-14

@@ -23,9 +23,9 @@ from impact_aware.detection.input_monitor import InputMonitor
 from impact_aware.nodes.arm_commands import EffortCommands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.joint_state_source import JointStateSource
-from impact_aware.nodes.ros.liveness import NameClaim
-from impact_aware.nodes.ros.qos import state_qos
-from impact_aware.nodes.ros.readiness import TOPIC, Readiness
+from impact_aware.ros.liveness import NameClaim
+from impact_aware.ros.qos import state_qos
+from impact_aware.ros.readiness import TOPIC, Readiness
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import several_arms
 

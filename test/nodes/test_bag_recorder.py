@@ -16,7 +16,7 @@ from impact_aware.bags.bag import Bag
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes import bag_recorder
 from impact_aware.nodes.bag_recorder import BagRecorderNode
-from impact_aware.nodes.ros.readiness import TOPIC as READINESS
+from impact_aware.ros.readiness import TOPIC as READINESS
 
 LATCHED, VOLATILE = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
 

@@ -13,11 +13,11 @@ from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.records import Impact
 from impact_aware.resources import find_resource
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import ROS
 from impact_aware.task import base_placement, load_task, make_field
 from impact_aware.task.arms import base_numbers, check_bases
 

@@ -14,10 +14,10 @@ from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.resources import find_resource
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import ROS, stamp
 from impact_aware.task import base_placement
 
 Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.4, 0.6])

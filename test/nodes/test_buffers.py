@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from impact_aware.nodes.ros.qos import state_qos
+from impact_aware.ros.qos import state_qos
 
 pytestmark = pytest.mark.dds
 

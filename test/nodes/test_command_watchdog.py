@@ -20,9 +20,9 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import law_to_message
 from impact_aware.nodes import command_watchdog
 from impact_aware.nodes.command_watchdog import CommandWatchdogNode
-from impact_aware.nodes.ros import controller_switch
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
+from impact_aware.ros import controller_switch
+from impact_aware.ros.messages import ROS
 from impact_aware_rigs.emulators.controllers import ControllerManager, LoadedController
 
 PANDA = RobotModel.from_profile("panda")

@@ -10,12 +10,12 @@ import pytest
 from patience import LONGEST
 
 from impact_aware.bringup import processes
-from impact_aware.nodes.ros import runtime
+from impact_aware.ros import runtime
 
 NODE = """
 import sys, threading, time
 from rclpy.node import Node
-from impact_aware.nodes.ros import runtime
+from impact_aware.ros import runtime
 
 class Stuck(Node):
     finished = True
@@ -41,7 +41,7 @@ def test_a_node_that_hangs_in_the_middleware_ends_by_itself():
 HELD = """
 import sys, time
 from rclpy.node import Node
-from impact_aware.nodes.ros import runtime
+from impact_aware.ros import runtime
 
 class Held(Node):
     def __init__(self):

@@ -9,9 +9,9 @@ from graph_topics import LATCHED, TOPICS
 from impact_aware.bringup.graph import DualArmOptions, dual_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec, with_companions
 from impact_aware.bringup.processes import NodeProcess, quiet_environment
-from impact_aware.nodes.ros.qos import READINESS_QOS
-from impact_aware.nodes.ros.readiness import TOPIC
 from impact_aware.resources import find_resource
+from impact_aware.ros.qos import READINESS_QOS
+from impact_aware.ros.readiness import TOPIC
 
 pytestmark = [pytest.mark.dds, pytest.mark.slow]
 

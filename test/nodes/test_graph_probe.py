@@ -21,7 +21,7 @@ from impact_aware.bringup import host_check
 from impact_aware.bringup.host_check import Finding
 from impact_aware.cli.doctor import screen
 from impact_aware.nodes.graph_probe import GraphProbeNode
-from impact_aware.nodes.ros.realtime import RealtimeSettings
+from impact_aware.ros.realtime import RealtimeSettings
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 

@@ -19,13 +19,13 @@ from std_srvs.srv import Trigger
 
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros import diagnostics, runtime
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, DiagnosticsReporter
-from impact_aware.nodes.ros.messages import message_class
-from impact_aware.nodes.ros.robot_source import provide_robot
-from impact_aware.nodes.ros.supervision import MOST_KINDS, OTHERS, Supervision
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.resources import find_resource
+from impact_aware.ros import diagnostics, runtime
+from impact_aware.ros.diagnostics import ERROR, OK, DiagnosticsReporter
+from impact_aware.ros.messages import message_class
+from impact_aware.ros.robot_source import provide_robot
+from impact_aware.ros.supervision import MOST_KINDS, OTHERS, Supervision
+from impact_aware.ros.timers import steady_timer
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from impact_aware.messages.impact_prediction import impact_to_message, predicted
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel, load_profile
+from impact_aware.ros.messages import ROS
 from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 
 ROBOT = RobotModel.from_profile("panda")

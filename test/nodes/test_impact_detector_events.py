@@ -12,8 +12,8 @@ from impact_aware.detection.bounce import ContactLoss
 from impact_aware.detection.impact_watch import ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.nodes import impact_detector
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
-from impact_aware.nodes.ros.messages import stamp
 from impact_aware.records import ImpactEvent as Found
+from impact_aware.ros.messages import stamp
 
 NAMES = ["a", "b", "c"]
 FOUND = Found(2.25, 2.254, 3e-4, "kink", 2, np.array([0.1, 0.2, 0.3]), np.array([1.1, 1.2, 1.3]), None, np.ones(3), 0.8)

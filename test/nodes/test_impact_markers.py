@@ -18,8 +18,8 @@ from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes import impact_markers
 from impact_aware.nodes.impact_markers import ImpactMarkersNode
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import ROS
 from impact_aware.task import load_task, make_field
 
 NORMALS = [(0.0, 1.0, 0.0), (0.0, 0.0, -1.0), (0.6, -0.8, 0.0)]

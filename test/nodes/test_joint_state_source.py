@@ -9,9 +9,9 @@ from sensor_msgs.msg import JointState
 
 from impact_aware.messages.joint_state import learn_layout
 from impact_aware.nodes.joint_state_source import JointStateSource
-from impact_aware.nodes.ros import messages
-from impact_aware.nodes.ros.messages import UndecodableError, decoded
-from impact_aware.nodes.ros.qos import state_qos
+from impact_aware.ros import messages
+from impact_aware.ros.messages import UndecodableError, decoded
+from impact_aware.ros.qos import state_qos
 
 JOINTS = ("a", "b", "c")
 

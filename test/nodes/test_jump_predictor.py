@@ -10,7 +10,7 @@ from impact_aware.contact.geometry import contact_point
 from impact_aware.impact import predict
 from impact_aware.messages.impact_prediction import MODES, impact_from_message
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.ros.messages import stamp
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from impact_aware.nodes import command_watchdog, kuka_fri_relay
 from impact_aware.nodes.bases import NOT_KNOWN
 from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
-from impact_aware.nodes.ros.controller_switch import Outcome
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
+from impact_aware.ros.controller_switch import Outcome
+from impact_aware.ros.messages import ROS
 from impact_aware.task import load_task
 from impact_aware.task.arms import robot_on_base
 from impact_aware_rigs.emulators import lbr_torque_command_controller

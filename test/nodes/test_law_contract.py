@@ -7,7 +7,7 @@ from rclpy.node import Node
 
 from impact_aware.messages.local_law import law_to_message
 from impact_aware.nodes.arm_inputs import LawInput
-from impact_aware.nodes.ros.messages import ROS
+from impact_aware.ros.messages import ROS
 from impact_aware.simulation.sensors import JointReading
 from impact_aware.task.arms import single_arm
 

@@ -15,8 +15,8 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import law_from_message, law_to_message
 from impact_aware.nodes import sim_robot
 from impact_aware.nodes.arm_inputs import EffortInput
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.sim_robot import SimRobotNode
+from impact_aware.ros.messages import ROS
 from impact_aware.simulation import DriveMode
 from impact_aware.simulation.sensors import JointReading
 from impact_aware.task import load_task, start_posture

@@ -10,8 +10,8 @@ from node_harness import send, upright
 from impact_aware.messages.geometry import vector
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.messages import stamp
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import stamp
 
 ROBOT = RobotModel.from_profile("panda")
 PLACE, BELT = np.array([0.5, 0.02, 0.1]), np.array([0.05, -0.12, 0.0])

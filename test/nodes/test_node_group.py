@@ -11,7 +11,7 @@ from impact_aware.bringup.node_spec import NodeSpec, in_one_process, node_word
 from impact_aware.bringup.processes import NodeProcess, quiet_environment
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.node_group import NODES, members
-from impact_aware.nodes.ros.qos import LIVELINESS_LEASE
+from impact_aware.ros.qos import LIVELINESS_LEASE
 
 PATIENT = {"state_timeout": 60.0, "state_age_limit": 0.9, "give_up": 60.0, "upstream_timeout": 20.0}
 """Of a controller: a test may be held up anywhere, and its robot never moves."""

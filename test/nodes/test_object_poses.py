@@ -22,8 +22,8 @@ from impact_aware.messages.geometry import vector, write_quaternion, write_vecto
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.object_poses import MOST_WAITING
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.ros.readiness import Readiness
+from impact_aware.ros.messages import stamp
+from impact_aware.ros.readiness import Readiness
 
 # Looks down and to the side: no axis of it is one of the base.
 CAMERA = pin.SE3(pin.utils.rotate("x", 2.6) @ pin.utils.rotate("z", 0.4), np.array([0.7, -0.3, 1.2]))
@@ -87,7 +87,7 @@ def test_without_tf2_msgs_it_is_said(make, monkeypatch):
     def missing(name):
         raise InvalidInputError("message type", name, "an installed one")
 
-    monkeypatch.setattr("impact_aware.nodes.ros.frames.message_class", missing)
+    monkeypatch.setattr("impact_aware.ros.frames.message_class", missing)
     send(node, "object_pose", seen(PLACE))
     assert "tf2_msgs is not installed" in node.object_poses.refusal()
 

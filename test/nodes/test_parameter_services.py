@@ -6,8 +6,8 @@ import pytest
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import parameter_value_to_python
 
-from impact_aware.nodes.ros.ros_parameters import unknown_parameters
 from impact_aware.parameters import parameter_rows
+from impact_aware.ros.ros_parameters import unknown_parameters
 
 NODES = (
     "impact_detector", "jump_predictor", "reference_field", "rs_controller", "command_watchdog", "kuka_fri_relay",

@@ -14,7 +14,7 @@ from impact_aware.impact import predict
 from impact_aware.messages.stamps import seconds
 from impact_aware.messages.types import give
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.ros.messages import stamp
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from std_msgs.msg import String
 from impact_aware.detection import JointSample
 from impact_aware.detection.input_monitor import InputMonitor
 from impact_aware.nodes.arm_connections import rate_mismatch
-from impact_aware.nodes.ros import qos
-from impact_aware.nodes.ros.qos_match import mismatches, qos_gap, silenced, why_silent
+from impact_aware.ros import qos
+from impact_aware.ros.qos_match import mismatches, qos_gap, silenced, why_silent
 
 BEST_EFFORT, RELIABLE = qos.state_qos(reliable=False), qos.state_qos(reliable=True)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE)

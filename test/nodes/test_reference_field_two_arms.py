@@ -6,7 +6,7 @@ from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from node_harness import joint_state, send, upright
 
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.ros.messages import stamp
 from impact_aware.task import load_task, start_posture
 from impact_aware.task.arms import arms_of_task
 from impact_aware.task.last_touch import Touch, predict_last_touch

@@ -18,8 +18,8 @@ from sensor_msgs.msg import JointState
 from impact_aware.bags.bag import Bag
 from impact_aware.detection import make_detector
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.ros.qos import EVENT_QOS, STEP_DONE_QOS, state_qos
+from impact_aware.ros.messages import stamp
+from impact_aware.ros.qos import EVENT_QOS, STEP_DONE_QOS, state_qos
 
 pytestmark = pytest.mark.dds
 

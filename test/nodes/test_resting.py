@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 from patience import LONGEST
 
-from impact_aware.nodes.ros import runtime
+from impact_aware.ros import runtime
 
 NODES = """
 import os, sys, time
 from rclpy.node import Node
-from impact_aware.nodes.ros import runtime
+from impact_aware.ros import runtime
 
 slept, waited = [], iter([False, True, False, True, True])
 

@@ -16,8 +16,8 @@ from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
 from impact_aware.control.ending import RELEASE_SHARE
-from impact_aware.nodes.ros import runtime
 from impact_aware.robot import RobotModel
+from impact_aware.ros import runtime
 from impact_aware.task import load_task, start_posture
 
 ROBOT = RobotModel.from_profile("panda")

@@ -16,7 +16,7 @@ from impact_aware.impact.material import Pads
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.messages import ROS
+from impact_aware.ros.messages import ROS
 from impact_aware.task import ArmTask, FieldParameters, Task, TaskObject, load_task
 from impact_aware.task.task_file import task_yaml
 

@@ -6,8 +6,8 @@ from impact_aware_msgs.msg import StepDone
 from node_harness import status
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.sim_robot import SimRobotNode
+from impact_aware.ros.messages import stamp
 from impact_aware.simulation import DriveMode
 
 PARTICIPANTS = ["left/impact_detector", "right/impact_detector", "rs_controller"]

@@ -14,9 +14,9 @@ from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
-from impact_aware.nodes.ros.diagnostics import OK, WARN
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.robot import RobotModel
+from impact_aware.ros.diagnostics import OK, WARN
 
 ROBOT = RobotModel.from_profile("panda")
 HOME = np.array(ROBOT.profile.home)

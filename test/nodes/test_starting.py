@@ -9,8 +9,8 @@ from lifecycle_msgs.srv import ChangeState
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from impact_aware.nodes.ros.qos import LATCHED_QOS
 from impact_aware.robot import load_profile
+from impact_aware.ros.qos import LATCHED_QOS
 
 pytestmark = [pytest.mark.dds, pytest.mark.slow]
 

@@ -27,9 +27,9 @@ from impact_aware.messages.task import task_from_message, task_to_message
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
-from impact_aware.nodes.ros.messages import ROS, stamp
-from impact_aware.nodes.ros.qos import EVENT_QOS, own_and_common
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import ROS, stamp
+from impact_aware.ros.qos import EVENT_QOS, own_and_common
 from impact_aware.task import load_task, make_field, start_posture
 
 ROBOT = RobotModel.from_profile("panda")

@@ -15,8 +15,8 @@ from rclpy.node import Node
 from rclpy.time import Time
 
 from impact_aware.messages.geometry import quaternion, vector
-from impact_aware.nodes.ros.frames import Frames
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.ros.frames import Frames
+from impact_aware.ros.messages import stamp
 from impact_aware.transform_buffer import FrameError, TransformBuffer, checked_pose
 
 try:

@@ -9,7 +9,7 @@ from node_harness import joint_state
 
 from impact_aware.cli.main import main
 from impact_aware.messages.stamps import seconds
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.ros.messages import stamp
 from impact_aware_rigs.faults import lockstep_relay as module
 from impact_aware_rigs.faults.dds import SUITE, fault_graph, format_table
 from impact_aware_rigs.faults.dds_classes import DDS_FAULTS

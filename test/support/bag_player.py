@@ -14,7 +14,7 @@ from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, Reliabilit
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Qos
 
-from impact_aware.nodes.ros.messages import message_class
+from impact_aware.ros.messages import message_class
 
 DEPTH = 10
 """Of the default history."""

@@ -14,8 +14,8 @@ from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import Mode
 from impact_aware.messages.reference_field import field_to_message
-from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.ros.messages import ROS, stamp
 from impact_aware.task import load_task, make_field, start_posture
 from impact_aware.task.arms import arms_of_task, base_numbers
 

@@ -17,7 +17,7 @@ def discovery_ends_first():
 
     In the middle of that Fast DDS 2.14 can wait for itself for ever (eProsima/Fast-DDS#6513): a participant that is
     deleted while it hears that another one of the process has gone. Processes that are nodes end themselves
-    (`impact_aware/nodes/ros/timers.py`); one that runs tests has to go on, and waits until it was heard.
+    (`impact_aware/ros/timers.py`); one that runs tests has to go on, and waits until it was heard.
     """
     try:
         from rclpy.node import Node
@@ -84,7 +84,7 @@ def forked_nodes(zygote):
 def no_failures_of_earlier_tests():
     """A process counts the callbacks that failed in it."""
     yield
-    supervision = sys.modules.get("impact_aware.nodes.ros.supervision")
+    supervision = sys.modules.get("impact_aware.ros.supervision")
     if supervision is not None:
         supervision.SUPERVISION.failures.clear()
 
@@ -113,8 +113,8 @@ class Suite:
         from sensor_msgs.msg import JointState
         from std_msgs.msg import Float64MultiArray
 
-        from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
         from impact_aware.robot import RobotModel
+        from impact_aware.ros.qos import COMMAND_QOS, state_qos
         from impact_aware.task import load_task, start_posture
 
         self.folder, self.domain, self.zygote = folder, domain, zygote
@@ -163,7 +163,7 @@ class Suite:
 
     def until(self, condition, what, patience=90.0):
         """Play the driver until something is so."""
-        from impact_aware.nodes.ros.messages import stamp
+        from impact_aware.ros.messages import stamp
 
         deadline = time.monotonic() + patient(patience)
         while not condition():

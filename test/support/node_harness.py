@@ -19,8 +19,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.messages.geometry import write_quaternion, write_vector
-from impact_aware.nodes.ros.diagnostics import DiagnosticsReporter
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.ros.diagnostics import DiagnosticsReporter
+from impact_aware.ros.messages import stamp
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
@@ -189,7 +189,7 @@ def _making():
 @pytest.fixture
 def tf(monkeypatch):
     """Nodes listen to TF also where tf2_msgs is not installed: tests hand them what comes on /tf and /tf_static."""
-    monkeypatch.setattr("impact_aware.nodes.ros.frames.message_class", lambda name: TransformStamped)
+    monkeypatch.setattr("impact_aware.ros.frames.message_class", lambda name: TransformStamped)
 
 
 @pytest.fixture

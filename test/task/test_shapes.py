@@ -12,8 +12,8 @@ from impact_aware.contact.shape_registry import shape_named, shape_of
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_from_message, field_to_message
-from impact_aware.nodes.ros.messages import ROS
 from impact_aware.resources import read_named
+from impact_aware.ros.messages import ROS
 from impact_aware.task import load_task, make_field, parse_task
 from impact_aware.task.arms import arms_of_task
 from impact_aware.task.hit import hit_of

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from rclpy.node import Node
     from std_srvs.srv import Empty
 
-    from impact_aware.nodes.ros.runtime import make_executor
+    from impact_aware.ros.runtime import make_executor
 
     robot = RobotModel.from_profile(options.robot)
     graph = single_arm_graph(SingleArmOptions(robot=options.robot, simulation=False, control=False, markers=False))

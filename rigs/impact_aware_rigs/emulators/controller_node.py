@@ -10,9 +10,9 @@ from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.arrays import Array
-from impact_aware.nodes.ros.diagnostics import DiagnosticsReporter, Report
-from impact_aware.nodes.ros.messages import message_class, service_class
-from impact_aware.nodes.ros.qos import COMMAND_QOS
+from impact_aware.ros.diagnostics import DiagnosticsReporter, Report
+from impact_aware.ros.messages import message_class, service_class
+from impact_aware.ros.qos import COMMAND_QOS
 from impact_aware_rigs.emulators.controllers import CommandRecord, ControllerManager
 
 _PACKAGE = "controller_manager_msgs"

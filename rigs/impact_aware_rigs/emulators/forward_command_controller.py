@@ -16,11 +16,11 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, Report
-from impact_aware.nodes.ros.qos import STREAM_QOS, state_qos
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.ros.diagnostics import ERROR, OK, WARN, Report
+from impact_aware.ros.qos import STREAM_QOS, state_qos
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
 from impact_aware_rigs.emulators.controller_node import ControllerNode
 from impact_aware_rigs.emulators.controllers import ControllerManager, ForwardCommandController, LoadedController
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
 from impact_aware.nodes.joint_state_source import JointStateSource
-from impact_aware.nodes.ros.diagnostics import OK, Report
-from impact_aware.nodes.ros.messages import message_class
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.ros.diagnostics import OK, Report
+from impact_aware.ros.messages import message_class
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
 from impact_aware_rigs.emulators.controller_node import ControllerNode
 from impact_aware_rigs.emulators.controllers import JOINTS, ControllerManager, LbrTorqueCommand, LoadedController
 

@@ -19,12 +19,12 @@ from sensor_msgs.msg import JointState
 
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.ros.diagnostics import OK, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.qos import STEP_DONE_QOS, state_qos
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
+from impact_aware.ros.diagnostics import OK, DiagnosticsReporter, Report
+from impact_aware.ros.qos import STEP_DONE_QOS, state_qos
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
+from impact_aware.ros.timers import steady_timer
 
 PACE = 0.024
 """Wall time of a cycle in which a node does not answer, s: a known ratio of wall time to the plant's time, by which

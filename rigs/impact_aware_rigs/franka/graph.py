@@ -40,10 +40,10 @@ from impact_aware.franka.prepare import preparation, prepare
 from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, seconds
 from impact_aware.nodes.lockstep import TOPIC as STEP_DONE
-from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.ros.qos import COMMAND_QOS, EVENT_QOS, HEARTBEAT_QOS, STEP_DONE_QOS, state_qos
 from impact_aware.resources import read_named
 from impact_aware.robot import RobotModel
+from impact_aware.ros.messages import stamp
+from impact_aware.ros.qos import COMMAND_QOS, EVENT_QOS, HEARTBEAT_QOS, STEP_DONE_QOS, state_qos
 from impact_aware.task import load_task, start_posture
 from impact_aware_rigs.franka.arm import SimulatedFranka
 from impact_aware_rigs.franka.options import PERIOD

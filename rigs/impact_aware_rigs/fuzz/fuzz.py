@@ -30,7 +30,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
-from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
+from impact_aware.ros.lifecycle import SteadyLifecycleNode
 from impact_aware_rigs.figures import resident_bytes
 from impact_aware_rigs.fuzz.subjects import subject
 from impact_aware_rigs.fuzz.templates import SERVICES, Traffic

@@ -23,7 +23,7 @@ from impact_aware.impact import predict
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.task import task_to_message
-from impact_aware.nodes.ros.messages import ROS, stamp
+from impact_aware.ros.messages import ROS, stamp
 from impact_aware.task import load_task, make_field, start_posture
 from impact_aware.task.arms import arms_of_task
 from impact_aware_rigs.fuzz.random_messages import RandomMessages, spoil_bytes

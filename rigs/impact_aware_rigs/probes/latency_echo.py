@@ -14,10 +14,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Empty
 
-from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.ros.qos import COMMAND_QOS, state_qos
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
 
 
 @dataclass(frozen=True)

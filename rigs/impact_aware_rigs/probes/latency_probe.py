@@ -23,11 +23,11 @@ from std_msgs.msg import Float64MultiArray
 
 from impact_aware.bringup.command_path import COMMAND_TOPICS
 from impact_aware.errors import InvalidInputError
-from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.ros.messages import stamp
+from impact_aware.ros.qos import COMMAND_QOS, state_qos
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.runtime import run_node
 from impact_aware_rigs.figures import percentiles
 
 SWING = 0.02

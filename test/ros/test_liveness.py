@@ -11,8 +11,8 @@ from node_harness import send, tick
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from impact_aware.nodes.ros import liveness
-from impact_aware.nodes.ros.liveness import LOOK_PERIOD, HeartbeatSender, Upstream, WatchdogLink, reports_death
+from impact_aware.ros import liveness
+from impact_aware.ros.liveness import LOOK_PERIOD, HeartbeatSender, Upstream, WatchdogLink, reports_death
 
 # Sending
 

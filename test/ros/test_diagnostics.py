@@ -6,8 +6,8 @@ import pytest
 from rclpy.node import Node
 
 from impact_aware.bringup.middleware import PEERS, PROFILES, RANGE, RMW, TRANSPORT
-from impact_aware.nodes.ros import diagnostics
-from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, listening_addresses
+from impact_aware.ros import diagnostics
+from impact_aware.ros.diagnostics import OK, WARN, DiagnosticsReporter, listening_addresses
 
 
 def reported(node, collect):

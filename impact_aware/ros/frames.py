@@ -14,7 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.nodes.ros.messages import message_class
+from impact_aware.ros.messages import message_class
 from impact_aware.transform_buffer import FrameError, TransformBuffer, checked_pose
 
 Answer = TypeVar("Answer")

@@ -17,7 +17,7 @@ from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from impact_aware.nodes.ros.timers import steady_timer
+from impact_aware.ros.timers import steady_timer
 
 PATIENCE = 5.0
 """Wall time after which a topic on which nothing was received is worth a line, s."""

@@ -8,11 +8,11 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from impact_aware.errors import ImpactAwareError
-from impact_aware.nodes.ros.qos import LATCHED_QOS
-from impact_aware.nodes.ros.qos_match import expect_messages
 from impact_aware.robot import RobotModel
 from impact_aware.robot.load import arm_of_urdf
 from impact_aware.robot.urdf_text import try_foreign_urdf, urdf_tree
+from impact_aware.ros.qos import LATCHED_QOS
+from impact_aware.ros.qos_match import expect_messages
 
 UNKNOWN_INERTIA = "a URDF has no motor inertia: predictions are those of the links alone, inertia M; a profile has it"
 

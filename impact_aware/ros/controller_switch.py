@@ -19,7 +19,7 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
 
-from impact_aware.nodes.ros.messages import service_class
+from impact_aware.ros.messages import service_class
 
 ANSWER_TIMEOUT = 2.0
 """Wall time after which an answer is not waited for any more, s."""

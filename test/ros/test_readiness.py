@@ -12,8 +12,8 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool, String
 
-from impact_aware.nodes.ros.qos import READINESS_QOS
-from impact_aware.nodes.ros.readiness import TOPIC, Readiness
+from impact_aware.ros.qos import READINESS_QOS
+from impact_aware.ros.readiness import TOPIC, Readiness
 
 
 class Pair:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
-from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.parameters import described
+from impact_aware.ros.ros_parameters import load_settings
 
 _MCL_CURRENT_AND_FUTURE = 3
 

@@ -16,11 +16,11 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from impact_aware.nodes.ros.qos import READINESS_QOS
-from impact_aware.nodes.ros.qos_match import end_name, mismatch
-from impact_aware.nodes.ros.ros_parameters import load_settings
-from impact_aware.nodes.ros.timers import steady_timer
 from impact_aware.parameters import described
+from impact_aware.ros.qos import READINESS_QOS
+from impact_aware.ros.qos_match import end_name, mismatch
+from impact_aware.ros.ros_parameters import load_settings
+from impact_aware.ros.timers import steady_timer
 
 TOPIC = "/readiness"
 

@@ -21,9 +21,9 @@ from rclpy.node import Node
 from rclpy.utilities import get_rmw_implementation_identifier
 
 from impact_aware.control.command_watch import Silence
-from impact_aware.nodes.ros.messages import stamp
-from impact_aware.nodes.ros.qos import EVENT_QOS, HEARTBEAT_QOS, LATCHED_EVENT_QOS, LATEST_QOS
-from impact_aware.nodes.ros.timers import steady_timer
+from impact_aware.ros.messages import stamp
+from impact_aware.ros.qos import EVENT_QOS, HEARTBEAT_QOS, LATCHED_EVENT_QOS, LATEST_QOS
+from impact_aware.ros.timers import steady_timer
 from impact_aware.task.arms import Arm
 
 PERIOD = 0.1

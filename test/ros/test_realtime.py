@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from impact_aware.nodes.ros import realtime
-from impact_aware.nodes.ros.realtime import RealtimeSettings
+from impact_aware.ros import realtime
+from impact_aware.ros.realtime import RealtimeSettings
 
 GETATTR = {"x86_64": 315, "aarch64": 275}
 """Number of the system call `sched_getattr`."""

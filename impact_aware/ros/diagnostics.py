@@ -15,8 +15,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from impact_aware.bringup.middleware import RANGE, RMW, chosen_by_user, stays_local
-from impact_aware.nodes.ros.supervision import SUPERVISION
-from impact_aware.nodes.ros.timers import steady_timer
+from impact_aware.ros.supervision import SUPERVISION
+from impact_aware.ros.timers import steady_timer
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 

@@ -9,7 +9,7 @@ from patience import LONGEST
 
 PROGRAM = """
 import ctypes
-from impact_aware.nodes.ros.timers import exit_after
+from impact_aware.ros.timers import exit_after
 exit_after({duration}, {status})
 print("waiting", flush=True)
 ctypes.PyDLL(None).sleep({asleep})

@@ -5,8 +5,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.parameters import described, parameter_rows
+from impact_aware.ros.ros_parameters import load_settings
 
 
 @dataclass(frozen=True)

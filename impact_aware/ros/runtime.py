@@ -21,10 +21,10 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from impact_aware.errors import ImpactAwareError, one_line
-from impact_aware.nodes.ros.realtime import apply_realtime, freeze_garbage, one_numeric_thread, request_short_slices
-from impact_aware.nodes.ros.ros_parameters import unknown_parameters
-from impact_aware.nodes.ros.supervision import SUPERVISION
-from impact_aware.nodes.ros.timers import exit_after
+from impact_aware.ros.realtime import apply_realtime, freeze_garbage, one_numeric_thread, request_short_slices
+from impact_aware.ros.ros_parameters import unknown_parameters
+from impact_aware.ros.supervision import SUPERVISION
+from impact_aware.ros.timers import exit_after
 
 SPIN_TIMEOUT = 0.1
 """Longest time that a signal, or the end of a node, waits to be seen, s."""
