@@ -119,8 +119,9 @@ def test_an_impact_over_a_limit_is_refused_with_the_speed_that_would_do(limit):
         check_field(FIELD, [ROBOT], limits=[limits])
     allowed = float(refusal.value.expected.split()[-2])
     assert 0.0 < allowed < 0.5
-    slower = make_field(TASK.with_impact_speed(0.99 * allowed), [ROBOT])
-    check_field(slower, [ROBOT], limits=[limits])
+    check_field(make_field(TASK.with_impact_speed(0.99 * allowed), [ROBOT]), [ROBOT], limits=[limits])
+    with pytest.raises(InvalidInputError, match=next(iter(limit))):
+        check_field(make_field(TASK.with_impact_speed(1.02 * allowed), [ROBOT]), [ROBOT], limits=[limits])
 
 
 @pytest.mark.parametrize("second", [0, 1])

@@ -81,6 +81,9 @@ def test_a_step_that_elastic_joints_pass_on_is_asked_of_the_momentum_where_comma
     assert replace(first, branches=passed_on).step_gain == pytest.approx(16.0)
     # As likely as it is of the joints, one of the momentum's smooth motions may be likelier.
     assert replace(first, explained=replace(passed_on, step=90.0, carried=80.0)).step_gain == pytest.approx(-67.0)
+    # A wrong sample that explains all is no step of a command.
+    spoilt = replace(passed_on, spoilt=passed_on.smooth + 10.0)
+    assert replace(first, branches=spoilt).step_gain == pytest.approx(6.0)
 
 
 def test_a_jump_from_rest_that_goes_on_is_the_start_of_a_motion() -> None:
