@@ -16,8 +16,8 @@ def motion(times, hit=True):
     return np.round((positions + noise) / 1e-5) * 1e-5
 
 
-def detector():
-    return make_detector("adaptive_window", 2, sampling_period=1e-3)
+def detector(noise=0.0):
+    return make_detector("adaptive_window", 2, sampling_period=1e-3, position_noise=noise)
 
 
 def found(watch, times, positions):
@@ -46,3 +46,10 @@ def test_a_brake_in_a_gap_is_no_jump():
     )
     kept = np.delete(np.arange(700), np.arange(400, 421))
     assert found(detector(), times[kept], positions[kept]) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_in_the_velocities_beside_a_gap_is_no_jump(seed):
+    times = np.delete(np.arange(700), np.arange(400, 406)) * 1e-3
+    positions = SPEED * times[:, None] + 1e-3 * np.random.default_rng(seed).standard_normal((len(times), 2))
+    assert found(detector(noise=1e-3), times, positions) == []

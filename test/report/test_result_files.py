@@ -50,6 +50,12 @@ def test_stamps_keep_every_digit_and_infinity_is_empty():
     assert rows[0]["time_standard_error"] == ""
 
 
+@pytest.mark.parametrize(("joint", "name"), [(0, "b"), (1, "a"), (-1, None)])
+def test_the_joint_that_jumped_first_is_named(joint, name):
+    impact = make_impact(joint_names=("b", "a"))
+    assert impact_to_json(replace(impact, event=replace(impact.event, joint=joint)))["first_joint"] == name
+
+
 def test_the_rate_is_that_of_the_fastest_arm():
     analysis = make_analysis()
     arms = [replace(analysis.arms[0], rate_hz=rate) for rate in (30.0, 1000.0, np.nan)]

@@ -146,8 +146,14 @@ def test_impacts_of_a_recording_are_read_by_its_rate(kinked):
     (bare,) = read_trials(kinked / "bare.csv", robot, contact, [0.5], columns=ColumnMap(rate=500.0))
     np.testing.assert_allclose(bare.velocity_after, timed.velocity_after, atol=1e-9)
     assert isinstance(bare.contact, Contact)
-    # Of two episodes the chosen one.
+    # Angles in degrees.
     names, *rows = (kinked / "timed.csv").read_text().splitlines()
+    table = np.array([row.split(",") for row in rows], dtype=np.float64) * [1.0, *[180.0 / np.pi] * 7]
+    written(kinked / "degrees.csv", names.split(","), table)
+    (turned,) = read_trials(kinked / "degrees.csv", robot, contact, [0.5], degrees=True)
+    np.testing.assert_allclose(turned.velocity_after, timed.velocity_after, atol=1e-6)
+    np.testing.assert_allclose(turned.q, timed.q, atol=1e-6)
+    # Of two episodes the chosen one.
     rows = [f"{row},1" for row in rows] + [f"{row.split(',')[0]}{',0' * 7},0" for row in rows]
     (kinked / "two.csv").write_text("\n".join([f"{names},episode_index", *rows]))
     (one,) = read_trials(kinked / "two.csv", robot, contact, [0.5], columns=ColumnMap(episode=1))
