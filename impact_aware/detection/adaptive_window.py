@@ -169,7 +169,7 @@ class AdaptiveWindowDetector(WindowedDetector):
     def update(self, sample: JointSample) -> ImpactEvent | None:
         """Take the next sample in; see `ImpactDetector.update`."""
         event = super().update(sample)
-        if self._soft is None or event is not None:
+        if self._soft is None or event is not None or not self._steps:
             return event
         if self._window.fresh:
             self._restart_soft(0)
@@ -220,7 +220,7 @@ class AdaptiveWindowDetector(WindowedDetector):
                 self._discard_candidate()
                 self.level = self._largest_excess(steps)
         if not self._confirmed:
-            self._open_candidate(steps)
+            self._open_candidate()
         if self._confirmed < self.parameters.confirmation_samples:
             return None
         joint = self._first_joint
@@ -240,7 +240,7 @@ class AdaptiveWindowDetector(WindowedDetector):
         if self._largest_excess(steps) > 1.0:
             self._window.restart_joints(np.asarray((self._excess > 1.0).any(axis=0)), 1)
 
-    def _open_candidate(self, steps: int) -> None:
+    def _open_candidate(self) -> None:
         rows, joints = np.nonzero(self._excess > 1.0)
         if not len(rows):
             return
@@ -250,7 +250,6 @@ class AdaptiveWindowDetector(WindowedDetector):
         self._first_joint = int(joints[self._excess[rows, joints].argmax()])
         self._confirmed = 1
         self._candidate_age = 0
-        self._candidate_bridged = steps > 1
 
     def _grows(self) -> bool:
         """Return whether a residual of the same window has grown since it first exceeded its threshold."""
@@ -263,20 +262,15 @@ class AdaptiveWindowDetector(WindowedDetector):
     def _forget(self) -> None:
         self._confirmed = 0
         self._candidate_age = 0
-        self._candidate_bridged = False
         self._first_joint = 0
         self._candidate_joints = np.zeros(0, dtype=np.int64)
         self._candidate_residual = np.zeros(self.joint_count)
 
     def _discard_candidate(self) -> None:
-        """Mend the samples of a glitch, so that they can't look like a jump from later windows.
-
-        A glitch behind a gap, such as an old value repeated in place of a lost one, has spoilt the bridge over the gap
-        as well, and nothing can be mended with it.
-        """
+        """Mend the samples of a glitch, so that they can't look like a jump from later windows."""
         suspects = np.zeros(self.joint_count, dtype=bool)
         suspects[self._candidate_joints] = True
-        if self._candidate_age == 1 and not self._candidate_bridged and (self._window.counts[suspects] >= 4).all():
+        if self._candidate_age == 1 and (self._window.counts[suspects] >= 4).all():
             self._window.mend(suspects, 1)
         else:
             self._window.restart_joints(suspects, 1)

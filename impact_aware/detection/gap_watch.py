@@ -41,6 +41,10 @@ class GapWatch:
 
     def gap(self, window: MotionWindow, last: float, count: int) -> None:
         """Note that a window began again after a gap; `last` is the stamp, s, and `count` the samples before it."""
+        if self.waits and self._before is not None and count <= 1 and window.time - self._before[0] <= LONGEST:
+            # The sample behind the gap was late, and is replaced.
+            self._before = self._before[0], window.time, *self._before[2:]
+            return
         self.waits = count >= min(FEWEST, window.length) and 0.0 < window.time - last <= LONGEST
         self.waits &= not 0.0 <= window.time - self.last_event < RINGS
         if self.waits:
@@ -59,7 +63,7 @@ class GapWatch:
         rows = window.positions[-min(FEWEST, window.length) :]
         after = _slope(rows, window.period)
         variance = sum(12.0 / (k * (k * k - 1.0)) for k in (count, len(rows))) / window.period**2
-        between = end - begin + 0.5 * (count + len(rows)) * window.period
+        between = window.time - begin + 0.5 * (count - len(rows)) * window.period
         explained = STEEPEST * between + CLEAR * self._noise * np.sqrt(variance) + LEAST
         residual = np.abs(after - before) / explained
         if residual.max() <= 1.0:

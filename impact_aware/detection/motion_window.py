@@ -37,6 +37,9 @@ _FOLLOW = 0.1
 # Share of a period's motion by which the positions of a repeated sample may differ from the expected ones.
 _ALIKE = 0.25
 
+# Periods after the last sample up to which one may be late, and at most between two of the three that give its pace.
+_LATEST, _SPAN = 30, 4
+
 # Periods off the grid beyond which the period of a stamp is ambiguous.
 _AMBIGUOUS = 0.38
 
@@ -50,7 +53,7 @@ class DropCounts:
         not_finite: Single joint values that were NaN, infinite or beyond what any joint can have; only that joint's
             window starts again.
         held: Samples that repeat the one before in every joint although the robot was moving; at low speed, where it
-            may be true, only as many in a row as can be bridged.
+            may be true, only as many in a row as can be bridged. Also late ones: their positions lag behind the stamp.
         early: Samples that came in the same sampling period as the one before, or with the same stamp.
         missing: Sampling periods without a sample, bridged by interpolation.
         gaps: Breaks too long to bridge, where every window starts again, and stamps in the middle between two periods,
@@ -114,10 +117,8 @@ class MotionWindow:
     def restart(self) -> None:
         """Start every joint's window again with the next sample."""
         self.counts[:] = 0
-        self.least_count = 0
+        self.least_count = self._known = self._passed = 0
         self.fresh = True
-        self._empty = True
-        self._alone = True
         self._last_steps = 0
         self._moved_across_gap = False
         self._repeats = 0
@@ -170,27 +171,35 @@ class MotionWindow:
         if position.shape != self.counts.shape or not math.isfinite(time):
             self.drops.malformed += 1
             return 0
-        steps, deviation, ambiguous = 1, 0.0, False
+        steps, deviation, phase = 1, 0.0, 0.0
         if self.time == self.time:
             interval = time - self.time
             if interval < 0.0:
                 self.drops.backwards += 1
                 self.reset()
             elif interval > (LARGEST_GAP + 1.5) * self.period:
-                if (position + self._turns == self._rows.newest).all() and self._was_moving():
+                np.add(position, self._turns, out=self._newest)
+                repeated = (self._newest == self._rows.newest).all() and self._was_moving()
+                if repeated or self._is_late(round(min(interval / self.period, _LATEST + 1.0))):
                     self.drops.held += 1
                     return 0
                 self.drops.gaps += 1
-                moved = np.abs(position + self._turns - self._rows.newest) * (self.period / interval)
+                moved = np.abs(self._newest - self._rows.newest) * (self.period / interval)
                 self.restart()
                 self._moved_across_gap = bool((moved > self._moving_step).any())
             else:
                 steps = int((interval + self._phase) / self.period + 0.5)
                 if steps <= 0:
                     self.drops.early += 1
-                    return 0
-                deviation = interval - steps * self.period
-                ambiguous = self._follow(deviation)
+                    if self._known > 1:
+                        return 0
+                    # A sender that stalled sends several at once, of which the newest is the least late.
+                    self.restart()
+                    steps = 1
+                else:
+                    deviation = interval - steps * self.period
+                    if self._irregular or abs(deviation) > GRID_TOLERANCE:
+                        phase = self._phase + deviation
         broken = None
         np.add(position, self._turns, out=self._newest)
         np.subtract(self._newest, self._rows.newest, out=self._delta)
@@ -199,14 +208,16 @@ class MotionWindow:
             broken = ~(np.abs(position) < _LARGEST_POSITION)
             if not self._settle_odd_sample(broken):
                 return 0
-        if steps > 1 and self._repeats_a_lost_one(steps):
+        if steps > 1 and self._is_late(steps):
             self.drops.held += 1
             return 0
-        if self._repeats and not self._empty:
+        # The grid follows the stamps; one far off it fits no period.
+        ambiguous = abs(phase) > _AMBIGUOUS * self.period and abs(deviation) > 0.25 * self.period
+        self._phase = (1.0 - _FOLLOW) * phase
+        if self._repeats and self._known:
             self._judge_repeats()
-        self.fresh = self._empty
-        self._alone = self._empty
-        self._empty = False
+        self.fresh = not self._known
+        self._passed = 0
         self._push(steps, deviation)
         self.time = time
         if ambiguous:
@@ -214,7 +225,8 @@ class MotionWindow:
             self._distrust = self.length
         if self._distrust:
             self._distrust -= 1
-            self.restart_joints(np.ones(len(self.counts), dtype=bool), 1)
+            np.minimum(self.counts, 1, out=self.counts)
+            self.least_count = int(self.counts.min())
         if broken is not None and broken.any():
             self.restart_joints(broken, 0)
         return steps
@@ -223,6 +235,7 @@ class MotionWindow:
         """Shorten the windows of the joints in the mask (n,), to their newest `count` samples."""
         self.counts[joints] = np.minimum(self.counts[joints], count)
         self.least_count = int(self.counts.min())
+        self._known = min(self._known, max(count, 1))
 
     def mend(self, joints: NDArray[np.bool_], age: int) -> None:
         """Replace the value `age` samples ago of the joints in the mask by the parabola through its neighbours."""
@@ -240,7 +253,7 @@ class MotionWindow:
             if broken.all():
                 return False
             newest[broken] = last[broken]
-        if self._empty:
+        if not self._known:
             return True
         delta = np.where(self.counts > 0, newest - last, 0.0)
         if (np.abs(delta) > math.pi).any():
@@ -267,32 +280,36 @@ class MotionWindow:
 
     def _was_moving(self) -> bool:
         """Return whether some joint moved too fast before to repeat a value now."""
-        if self._alone:
+        if self.fresh:
             return self._moved_across_gap
         step = self._rows.rows[-1] - self._rows.rows[-1 - self._last_steps]
         return bool((np.abs(step) > self._moving_step).any())
 
-    def _repeats_a_lost_one(self, steps: int) -> bool:
-        """Return whether the newest sample behind a gap has the positions of a lost one: all joints lag alike."""
-        distance = self._last_steps
-        if not distance or self._empty:
-            return False
-        pace = (self._rows.rows[-1] - self._rows.rows[-1 - distance]) / distance
-        speed = np.abs(pace)
-        if not (speed > self._moving_step).any():
-            return False
-        travelled = self._newest - self._rows.newest
-        slack = _ALIKE * speed + self._moving_step
-        lags = np.abs(travelled - (steps - 1) * pace) <= slack
-        return bool(lags.all() and (np.abs(travelled - steps * pace) > slack).any())
+    def _is_late(self, steps: int) -> bool:
+        """Return whether a sample behind a gap has the positions of a lost one: all joints lag alike.
 
-    def _follow(self, deviation: float) -> bool:
-        """Let the grid follow the stamps; returns whether the newest one fits no period."""
-        if not self._irregular and abs(deviation) <= GRID_TOLERANCE:
+        A further late sample has moved on since; one that has not shows an arm that stopped.
+        """
+        if self._known < 2 or steps > _LATEST:
             return False
-        off = self._phase + deviation
-        self._phase = (1.0 - _FOLLOW) * off
-        return abs(off) > _AMBIGUOUS * self.period and abs(deviation) > 0.25 * self.period
+        rows, newest, apart = self._rows.rows, self._rows.newest, min(_SPAN, (self._known - 1) // 2)
+        if apart > 1:
+            middle, oldest = rows[-1 - apart], rows[-1 - 2 * apart]
+            pace = (3.0 * newest - 4.0 * middle + oldest) / (2.0 * apart)
+            bend = (newest - 2.0 * middle + oldest) / (2.0 * apart**2)
+        else:
+            pace, bend = (newest - rows[-self._known]) / (self._known - 1), np.zeros(self._joint_count)
+        if not (np.abs(pace) > self._moving_step).any():
+            return False
+        periods = np.arange(1.0, steps + 1.0)[:, None]
+        distances = np.linalg.norm(periods * pace + periods**2 * bend - (self._newest - newest), axis=1)
+        passed = int(distances.argmin()) + 1
+        slack = _ALIKE * math.hypot(*pace) + math.hypot(*self._moving_step)
+        smooth = math.dist(newest - rows[-2], pace - bend) <= slack
+        late = smooth and self._passed < passed < steps and distances[passed - 1] <= slack < distances[-1]
+        if late:
+            self._passed = passed
+        return bool(late)
 
     def _push(self, steps: int, deviation: float) -> None:
         if abs(deviation) > GRID_TOLERANCE:
@@ -302,9 +319,10 @@ class MotionWindow:
             self._irregular = self.length + 1
         trusted = self._bridge(steps, deviation) if steps > 1 else True
         self._rows.push(self._newest)
+        self._known = min(self._known + steps, self.length)
         if not trusted:
             self.counts[:] = 1
-            self.least_count = 1
+            self.least_count = self._known = 1
         elif self.least_count < self.length:
             np.minimum(self.counts + steps, self.length, out=self.counts)
             self.least_count = int(self.counts.min())
@@ -317,7 +335,7 @@ class MotionWindow:
         if self._bridged and steps == 1:
             self._shift_mixture(1)
             self._bridged -= 1
-        self._last_steps = 0 if self._alone else steps
+        self._last_steps = 0 if self.fresh else steps
 
     def _bridge(self, steps: int, deviation: float) -> bool:
         """Append the missing rows; False where only one sample before them is known, so that they are a guess."""

@@ -150,6 +150,7 @@ class WindowedDetector(ImpactDetector):
         # A signal without steps still has rounding.
         self._noise_std = np.sqrt(parameters.position_variance(joint_count)) + 1e-9
         self._kink_span = kink_span
+        self._steps = 0
         self._window = parameters.motion_window(joint_count, length)
         self._gap = GapWatch(self._noise_std)
         self.reset()
@@ -174,7 +175,7 @@ class WindowedDetector(ImpactDetector):
         """Take the next sample in; see `ImpactDetector.update`."""
         window = self._window
         before, count = window.time, window.least_count
-        steps = window.accept(sample)
+        steps = self._steps = window.accept(sample)
         if not steps:
             self.level = 0.0
             return None

@@ -20,7 +20,7 @@ def made(time, source="look_ahead", names=("a", "b")):
         ([made(11.3), made(12.1)], None),  # too old, and after the impact
         ([made(11.9), made(11.7, names=("b", "a"))], 11.9),  # the same joints in another order
         ([made(11.9, names=("c", "d"))], None),
-        ([made(11.99), made(11.985, "at_impact"), made(12.01, "at_impact")], 12.01),  # of those at the impact the nearest
+        ([made(11.99), made(11.985, "at_impact"), made(12.01, "at_impact")], 12.01),  # the nearest
         ([made(11.9), made(12.03, "at_impact")], 11.9),  # of another impact
     ],
 )

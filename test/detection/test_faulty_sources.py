@@ -49,6 +49,30 @@ def uneven_sampling(trial, share, rng):
     return trial.times + shift, trial.positions + shift[:, None] * trial.velocities
 
 
+def late(times, share, rng):
+    """Single stamps are late, by a period on average; those after them wait."""
+    delay = PERIOD * rng.exponential(1.0, len(times)) * (rng.random(len(times)) < share)
+    return np.maximum.accumulate(times + delay + 1e-9 * np.arange(len(times)))
+
+
+def stalled(times, periods, rng):
+    """A sender that stops for up to so many periods, and then sends what has waited at once."""
+    stamps = times.copy()
+    for begin in np.cumsum(rng.integers(20, 120, len(times) // 20)):
+        waited = (times >= times[0] + begin * PERIOD) & (times < times[0] + (begin + rng.uniform(0.3, periods)) * PERIOD)
+        if waited.any():
+            stamps[waited] = times[waited][-1] + PERIOD * rng.uniform(0.05, 1.0) + 2e-5 * np.arange(waited.sum())
+    return stamps
+
+
+def late_samples(trial, share, rng):
+    return late(trial.times, share, rng), trial.positions
+
+
+def stalls(trial, periods, rng):
+    return stalled(trial.times, periods, rng), trial.positions
+
+
 def held(trial, count, rng):
     return trial.times, trial.positions[np.arange(len(trial.times)) // count * count]
 
@@ -65,6 +89,8 @@ FAULTS = [
     (bursts, 0.02, 4.0, 1),
     (wrong_stamps, 0.3, 4.0, 1),
     (uneven_sampling, 0.3, 5.0, 1),
+    (late_samples, 0.03, 4.0, 0),
+    (stalls, 8.0, 4.0, 1),
     (held, 2, 5.0, 0),
     (held, 4, 11.0, 0),
     (slow, 4, 11.0, 0),
@@ -87,6 +113,22 @@ def test_faults_of_a_source_fake_no_impact_and_hide_none(free, trials, fault, si
         delays += [1e3 * (event.time_detected - first) for event in events[:1] if event.time_detected < first + 0.02]
     assert len(delays) >= len(trials) - missing
     assert np.median(delays) < delay
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [200, 500, 1000])
+@pytest.mark.parametrize(("fault", "size"), [(late, 0.03), (stalled, 6.0), (stalled, 20.0)])
+def test_late_stamps_are_no_impact_at_any_rate(rate, fault, size):
+    """Twelve motions of 2.5 s; the stamps are scaled to the rate, as the faults are in periods of 1 ms."""
+    for seed in range(12):
+        rng = np.random.default_rng(1000 + seed)
+        times = np.arange(int(2.5 * rate)) / rate
+        speeds, phases, sizes = rng.uniform(0.4, 3.0, 7), rng.uniform(0.0, 6.0, 7), rng.uniform(0.05, 0.6, 7)
+        positions = sizes * np.sin(speeds * times[:, None] + phases) + 3e-6 * rng.standard_normal((len(times), 7))
+        stamps = fault(times * rate * PERIOD, size, np.random.default_rng(seed)) / (rate * PERIOD)
+        source = {"sampling_period": 1.0 / rate, "position_noise": 3e-6}
+        found = make_detector("adaptive_window", 7, **source).detect(stamps, np.round(positions / 1e-5) * 1e-5)
+        assert found == [], (seed, found[0].time)
 
 
 @pytest.mark.slow
@@ -147,8 +189,9 @@ def test_mixture_gives_the_rows_from_the_real_samples():
     real = {}
     for index in kept:
         position = 0.1 * rng.standard_normal(2)
+        if not window.accept(JointSample(index * PERIOD, position)):
+            continue
         real[index] = position
-        window.accept(JointSample(index * PERIOD, position))
         trusted = int(window.counts.min())
         mixture = window.mixture
         if mixture is None or trusted < 12:

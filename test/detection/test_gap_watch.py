@@ -25,17 +25,30 @@ def found(watch, times, positions):
     return [event for sample in rows if (event := watch.update(sample)) is not None]
 
 
-@pytest.mark.parametrize("lost", [6, 12])
-def test_a_jump_in_a_gap_is_an_event_with_a_larger_error(lost):
+# After six the first sample lags as a late one would, and is not used.
+@pytest.mark.parametrize(("lost", "apart"), [(6, 8), (12, 13)])
+def test_a_jump_in_a_gap_is_an_event_with_a_larger_error(lost, apart):
     times = np.arange(700) * 1e-3
     begin = round(HIT * 1e3) - lost // 2
     kept = np.delete(np.arange(700), np.arange(begin, begin + lost))
     (event,) = found(detector(), times[kept], motion(times)[kept])
     assert abs(event.time - HIT) < 2.0 * event.time_std
-    assert event.time_std == pytest.approx((lost + 1) * 1e-3 / np.sqrt(12.0), rel=0.05)
+    assert event.time_std == pytest.approx(apart * 1e-3 / np.sqrt(12.0), rel=1e-6)
     assert event.velocity_after - event.velocity_before == pytest.approx(JUMP, abs=0.05)
     assert found(detector(), times[kept], motion(times, hit=False)[kept]) == []
     assert [each.time for each in detector().detect(times[kept], motion(times)[kept])] == [event.time]
+
+
+def test_a_jump_in_a_stall_is_an_event_though_the_first_samples_after_it_are_late():
+    """Four periods are lost, and the next three samples come at once."""
+    times, begin = np.arange(700) * 1e-3, round(HIT * 1e3) - 2
+    stamps = times.copy()
+    stamps[begin + 4 : begin + 7] = times[begin + 6] + 1e-4 * np.arange(1, 4)
+    kept = np.delete(np.arange(700), np.arange(begin, begin + 4))
+    (event,) = found(detector(), stamps[kept], motion(times)[kept])
+    assert abs(event.time - HIT) < 2.0 * event.time_std
+    assert event.velocity_after - event.velocity_before == pytest.approx(JUMP, abs=0.05)
+    assert found(detector(), stamps[kept], motion(times, hit=False)[kept]) == []
 
 
 def test_a_brake_in_a_gap_is_no_jump():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from impact_aware.detection import JointSample
-from impact_aware.detection.motion_window import DropCounts, MotionWindow
+from impact_aware.detection.motion_window import LARGEST_GAP, DropCounts, MotionWindow
 from impact_aware.detection.ring import Ring
 from impact_aware.errors import InvalidInputError
 
@@ -215,8 +215,12 @@ def line(k, lag=(0.0, 0.0)):
         (2, (1.0, 1.0), True),
         (3, (1.0, 1.0), True),
         (2, (0.0, 0.0), False),
-        # An older one is another matter, and one joint alone may brake.
-        (3, (2.0, 2.0), False),
+        (3, (2.0, 2.0), True),
+        # Behind a gap that is not bridged too, but not after 30 periods.
+        (9, (8.0, 8.0), True),
+        (9, (2.0, 2.0), True),
+        (31, (30.0, 30.0), False),
+        # One joint alone may brake.
         (2, (1.0, 0.0), False),
         (2, (0.0, 1.0), False),
         # Up to a quarter of the way of a period.
@@ -233,8 +237,55 @@ def test_the_value_of_a_lost_sample_is_held(steps, lag, held, earlier_gap):
         accept(window, k, line(k))
     before = window.drops.missing
     k = 14 + earlier_gap + steps
-    assert accept(window, k, line(k, lag)) == (0 if held else steps)
-    assert window.drops == DropCounts(held=int(held), missing=before + (0 if held else steps - 1))
+    bridged = steps <= LARGEST_GAP + 1
+    assert accept(window, k, line(k, lag)) == (0 if held else steps if bridged else 1)
+    missing = steps - 1 if bridged and not held else 0
+    assert window.drops == DropCounts(held=int(held), missing=before + missing, gaps=int(not bridged and not held))
+
+
+@pytest.mark.parametrize(
+    ("samples", "held"),
+    [
+        # (period of the stamp, period of the positions): late alike, less and less, and more and more
+        ([(17, 16), (18, 17), (18.9, 18)], [True, True, True]),
+        ([(19, 15), (19.1, 16), (19.2, 17), (19.3, 18), (19.4, 19)], [True, True, True, True, False]),
+        ([(17, 16), (19, 17), (22, 18)], [True, True, True]),
+        # An arm that stopped, and one that was slowed down.
+        ([(16, 15), (17, 15)], [True, False]),
+        ([(16, 15), (17, 15.5)], [True, False]),
+    ],
+)
+def test_late_samples_move_on_and_an_arm_that_stops_does_not(samples, held):
+    window = make()
+    for k in range(15):
+        accept(window, k, line(k))
+    assert [accept(window, stamp, line(k)) == 0 for stamp, k in samples] == held
+
+
+def test_a_late_sample_is_known_in_a_motion_that_speeds_up_and_moves_no_grid():
+    """Its position is that of a parabola; the grid of the stamps stays where it was."""
+    window = make()
+    position = np.array([3e-4, -1e-4])
+    for k in range(15):
+        accept(window, k, k**2 * position)
+    for k in (15, 16):
+        assert accept(window, k + 1.9, k**2 * position) == 0
+    assert accept(window, 18, 18**2 * position) == 4
+    assert window.offsets is None and (window.drops.early, window.drops.held) == (0, 2)
+
+
+def test_after_an_impact_the_motion_before_it_says_nothing_of_late_samples():
+    window = make()
+    for k in range(15):
+        accept(window, k, line(k))
+    window.restart_joints(np.ones(2, dtype=bool), 1)
+    assert accept(window, 16, line(15)) == 2
+
+
+def test_numbers_without_end_behind_a_gap_are_not_late():
+    window = filled()
+    assert accept(window, 1e300, np.array([np.nan, 0.3])) == 1
+    assert accept(window, 1e300 + 1e290, np.array([0.2, 0.3])) == 1
 
 
 def test_offsets_are_the_stamps_less_the_grid_as_long_as_they_are_inside():

@@ -12,23 +12,6 @@ def arm_changes(**entries):
     return {"arms": [{**content, **entries}]}
 
 
-def test_the_tool_meets_the_face_with_its_radius(robot):
-    task = load_task("hit_and_push")
-    own = make_field(task, [robot]).arms[0]
-    face = task.object.position[1] + task.object.half_extents[1]
-    np.testing.assert_allclose(
-        own.impact_position, [task.object.position[0], face + robot.tool_radius, 0.1], atol=1e-15
-    )
-    np.testing.assert_array_equal(own.normal, [0.0, 1.0, 0.0])
-
-
-def test_the_wrench_balances_the_sliding_friction(robot):
-    task = load_task("hit_and_push")
-    wrench = make_field(task, [robot]).arms[0].feedforward_wrench
-    friction = task.object.friction_table * task.object.mass * 9.81
-    np.testing.assert_allclose(wrench, [0.0, -friction, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
-
-
 def test_every_start_posture_puts_the_tool_there(robot):
     task = load_task("hit_and_push")
     arm = task.arms[0]
