@@ -48,6 +48,13 @@ def test_json_and_text_agree_with_the_library(command):
     assert f"energy loss     {found.energy_loss:9.4f}  J" in text
 
 
+def test_a_point_in_place_of_the_tools_ball_touches_at_the_frame(command):
+    robot = RobotModel.from_profile("panda")
+    out = command("predict", "--robot", "panda", "--q", *Q, "--dq", *DQ, *CONTACT, "--tool-radius", "0", "--json")[1]
+    frame = robot.placement(np.array(Q, dtype=np.float64), "tool").translation
+    np.testing.assert_allclose(json.loads(out)["contact_point"], frame, atol=1e-9)
+
+
 def test_separating_velocity_says_so_and_changes_nothing(command):
     backwards = [str(-float(word)) for word in DQ]
     status, out, _ = command("predict", "--q", *Q, "--dq", *backwards, *CONTACT, "--json")

@@ -37,6 +37,12 @@ def test_parameters_come_out_and_make_a_detector(bag, tmp_path, command):
     make_detector(result["detector"], 2, **{k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()})
 
 
+def test_begin_and_end_count_from_the_start(bag, command):
+    status, out, err = command("tune-detector", bag, "--joints", "a", "b", "--json", "--begin", "1", "--end", "11.5")
+    assert status == 0, err
+    assert json.loads(out)["recording_hours"] == pytest.approx(10.5 / 3600.0, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

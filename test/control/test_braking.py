@@ -88,6 +88,7 @@ def test_an_arm_that_was_pushed_away_is_held_anew_once_it_is_at_rest_and_not_bef
     away = STRETCHED + 0.5 * np.eye(7)[1]
     pushed = answered(braking, 5.001, away, 0.03 * np.eye(7)[1])
     assert pushed[1] < -1.0 and not braking.at_rest
+    assert answered(braking, 5.0015, away, 0.03 * np.eye(7)[1])[1] < -1.0
     np.testing.assert_allclose(answered(braking, 5.002, away), STILL, atol=1e-12)
     assert braking.at_rest
     assert answered(braking, 5.003, away + 0.001 * np.eye(7)[1])[1] == pytest.approx(-0.8)

@@ -59,7 +59,8 @@ def stalled(times, periods, rng):
     """A sender that stops for up to so many periods, and then sends what has waited at once."""
     stamps = times.copy()
     for begin in np.cumsum(rng.integers(20, 120, len(times) // 20)):
-        waited = (times >= times[0] + begin * PERIOD) & (times < times[0] + (begin + rng.uniform(0.3, periods)) * PERIOD)
+        since = (times - times[0]) / PERIOD - begin
+        waited = (since >= 0.0) & (since < rng.uniform(0.3, periods))
         if waited.any():
             stamps[waited] = times[waited][-1] + PERIOD * rng.uniform(0.05, 1.0) + 2e-5 * np.arange(waited.sum())
     return stamps

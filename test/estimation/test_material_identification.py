@@ -66,6 +66,8 @@ def test_few_hits_with_large_errors_do_not_determine_the_law():
     assert not found.determined.any() and (found.lower[0], found.upper[0]) == (RATIOS[0], RATIOS[-1])
     assert any("law: not determined" in line for line in found.warnings)
     assert any("it may be larger than 8" in line for line in found.warnings)
+    half_sure = identify_material(ROBOT, few, HALF, shape=Box(HALF_EXTENTS), confidence=0.5)
+    assert RATIOS[0] < half_sure.lower[0] < half_sure.values[0] < half_sure.upper[0] < RATIOS[-1]
 
 
 def test_jumps_that_no_pads_make_are_named():

@@ -65,6 +65,17 @@ def test_next_impact_cuts_the_window():
     assert_equal(second[1].estimate, estimate(times, positions, 5.3703, impact_time_error=2e-4))
 
 
+def test_of_three_impacts_in_a_window_the_first_ends_at_the_second():
+    times, positions = recording(impacts=(0.2503, 0.3303, 0.3903))
+    online = OnlineEstimation(2)
+    for time, position in zip(times[:470], positions[:470], strict=True):
+        online.add(float(time), position)
+    for key, impact in enumerate((5.2503, 5.3303, 5.3903)):
+        online.begin(key, impact, 2e-4)
+    first, second = online.finish()
+    assert first.estimate.window[1] < 5.3303 < second.estimate.window[1] < 5.3903
+
+
 def test_shorter_window_is_kept_to():
     times, positions = recording()
     ((when, late),) = run(OnlineEstimation(2, window=0.06), times, positions, {1: 5.2503})

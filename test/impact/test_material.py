@@ -104,6 +104,15 @@ def test_the_material_adds_to_what_inputs_spread():
         Pads(stiffness_ratio=0.5)
 
 
+def test_the_spread_of_the_impulse_is_that_of_the_jump():
+    """M times a jump is J^T (F, moment); the interval of three numbers is narrower than that of seven."""
+    q, *_ = case = scene(np.random.default_rng(12), 0.3)
+    found = predicted(case)
+    force = np.linalg.pinv(ROBOT.frame_jacobian(q).T)[:3] @ ROBOT.mass_matrix(q)
+    ratio = np.trace(found.impulse_covariance) / np.trace(force @ found.velocity_after_covariance @ force.T)
+    assert 0.3 < ratio < 0.7
+
+
 def test_what_is_known_of_pads_narrows_their_spread():
     """Equally hard pads of one law have none: the mean is their impulse; others lie within that of any pads."""
     case = scene(np.random.default_rng(12), 0.3)

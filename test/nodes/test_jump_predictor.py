@@ -67,7 +67,7 @@ def test_a_request_replaces_only_what_it_gives(ask):
         place = contact(**fields).point
         return np.array([place.x, place.y, place.z])
 
-    for given in ({}, {"friction": 0.1}, {"restitution": 0.0}):
+    for given in ({}, {"friction": 0.1}, {"friction": 0.0}, {"restitution": 0.0}):
         expected = {"friction": 0.35, "restitution": 0.45} | given
         made = contact(**given)
         assert {"friction": made.friction, "restitution": made.restitution} == expected

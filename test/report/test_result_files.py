@@ -27,6 +27,13 @@ def test_the_plants_truth_is_there_where_it_was_recorded():
     assert found["error"] == pytest.approx(math.hypot(0.02, 0.01))
 
 
+def test_the_plants_truth_is_in_the_order_of_the_joints():
+    plant = Impact(source="plant", time=12.5, joint_names=("c", "a", "b"), velocity_before=np.array([3.0, 1.0, 2.0]),
+                   velocity_after=np.array([6.0, 4.0, 5.0]))  # fmt: skip
+    reference = make_impact(joint_names=("a", "b", "c"), truth=plant).reference
+    assert (reference.before.tolist(), reference.after.tolist()) == ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
+
+
 def test_of_several_arms_at_once_the_common_impact_counts():
     contact = ContactImpulse(impulse=np.array([0.3, 0.1, -0.2]), friction=0.8, restitution=0.25, mode="slide")
     common = CommonImpact("grab", ("right",), np.array([0.4, 0.6]), contact, np.array([0.1, 0.0, 0.2]))
