@@ -40,8 +40,8 @@ def test_shipped_tasks_hit_as_in_van_steen_2024(name):
 
 
 def test_shipped_cans_have_the_sizes_of_us_cans():
-    task, inch = load_task("hit_and_push_can"), 0.0254
-    cans = {each.name: (2.0 * each.radius / inch, 2.0 * each.half_length / inch) for each in (task.object, *task.objects)}
+    task, half = load_task("hit_and_push_can"), 0.5 * 0.0254
+    cans = {each.name: (each.radius / half, each.half_length / half) for each in (task.object, *task.objects)}
     assert cans["quart_can"] == pytest.approx((4.25, 4.875), abs=0.01)
     assert cans["gallon_can"] == pytest.approx((6.625, 7.6875), abs=0.01)
 
